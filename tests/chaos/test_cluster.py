@@ -11,6 +11,7 @@ from dev_install import ROOT
 
 
 @pytest.mark.needs("postgres", "temporal")
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_no_run_is_lost_and_nothing_is_repeated_unasked() -> None:
     done = subprocess.run(

@@ -89,7 +89,7 @@ class Executor:
             asker=asker,
             patience=patience,
             staying=staying,
-            sign=partial(_sign, secret or _own_secret()),
+            sign=partial(_sign, secret or partial(bytes, os.urandom(32))),  # one for as long as this process lives
             lends=lends,
             holds=holds,
             tape=tape,
@@ -409,12 +409,6 @@ def _complete(run: Run, scope: Scope, outputs: Mapping[str, object], at: float) 
     from pflow.engine.keeping.change import complete  # lazy: few workflows keep something
 
     complete(run, scope, outputs, at)
-
-
-def _own_secret() -> Secret:
-    """A secret for as long as this process lives."""
-    secret = os.urandom(32)
-    return lambda: secret
 
 
 def _sign(secret: Secret, data: bytes) -> str:

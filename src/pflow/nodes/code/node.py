@@ -7,7 +7,6 @@ import keyword
 import sys
 from collections.abc import Mapping
 from functools import cache
-from importlib.abc import SourceLoader
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -145,13 +144,15 @@ def worker_command() -> list[str]:
 @cache
 def _worker() -> str:
     """The worker's file, compiled where Python can keep the result, which saves every step 4 ms."""
-    from importlib.util import find_spec  # lazy: for code steps only
+    from importlib.machinery import SourceFileLoader  # lazy: for code steps only, as the next one
+    from importlib.util import cache_from_source
 
-    spec = find_spec("pflow.nodes.code.worker")
-    if spec is None or spec.origin is None or not isinstance(spec.loader, SourceLoader):
+    source = Path(__file__).with_name("worker.py")
+    if not source.is_file():
         raise StepError("pflow's own file `nodes/code/worker.py` is missing", suggestions=["install pflow again"])
-    spec.loader.get_code(spec.name)
-    return spec.cached if spec.cached and Path(spec.cached).is_file() else spec.origin
+    SourceFileLoader("pflow.nodes.code.worker", str(source)).get_code("pflow.nodes.code.worker")
+    compiled = cache_from_source(str(source))
+    return compiled if Path(compiled).is_file() else str(source)
 
 
 def _answer(data: bytes | str) -> dict[str, Any] | None:
