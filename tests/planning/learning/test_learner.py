@@ -98,3 +98,36 @@ def test_names_that_were_sorted_before_their_turn_are_sorted_again(tmp_path: Pat
     assert nodes["cat"]["params"]["command"] == ["cat", "tickets/${item.value}"]
     with Workspace(Home(tmp_path / "home")) as workspace:
         assert not workspace.check(found.document).errors
+
+
+@pytest.mark.parametrize(("everywhere", "after"), [(False, "three two two\r\n"), (True, "three two three\r\n")])
+def test_an_edit_replaces_the_same_text_again_and_fails_where_it_does_not_stand(
+    tmp_path: Path, everywhere: bool, after: str
+) -> None:
+    file = tmp_path / "a $HOME.txt"
+    file.write_bytes(b"one two one\r\n" if everywhere else b"one two two\r\n")
+    arguments = {"path": str(file), "old": "one", "new": "three", "all": everywhere}
+    found = learned(Call(number=1, kind="edit-file", tool="Edit", arguments=arguments, result="done"))
+    with Workspace(Home(tmp_path / "home")) as workspace:
+        assert workspace.run(found.document).success
+        assert file.read_bytes() == after.encode()
+        again = workspace.run(found.document)
+    assert again.error is not None
+    assert "the text to be replaced is not in" in str(again.error)
+
+
+def test_an_edit_of_nothing_writes_the_file(tmp_path: Path) -> None:
+    arguments = {"path": str(tmp_path / "new.txt"), "old": "", "new": "${not a template}", "all": False}
+    found = learned(Call(number=1, kind="edit-file", tool="Edit", arguments=arguments, result="done"))
+    with Workspace(Home(tmp_path / "home")) as workspace:
+        assert workspace.run(found.document).success
+    assert (tmp_path / "new.txt").read_text() == "${not a template}"
+
+
+def test_calls_of_the_same_tool_beside_a_loop_are_steps_of_their_own() -> None:
+    names = ["alpha.txt", "beta.txt", "gamma.txt"]
+    counted = ["total.txt", *names, "other.txt"]
+    counts = [shell(at, f"touch -c {name}", "") for at, name in enumerate(counted, 2)]
+    found = learned(shell(1, "ls", "\n".join(names)), *counts)
+    assert [step.acts[0].number for step in found.steps] == [1, 2, 3, 6]
+    assert [act.number for act in found.steps[2].acts] == [3, 4, 5]

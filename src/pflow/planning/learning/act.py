@@ -11,6 +11,13 @@ from pflow.core.frozen import Frozen
 from pflow.core.session.call import Call
 from pflow.planning.learning.shell_reading import only_reads, split_directory, words_of
 
+_REPLACE = (
+    "import sys; path, old, new, most = sys.argv[1:]; text = open(path, encoding='utf-8', newline='').read(); "
+    "sys.exit(f'the text to be replaced is not in {path}') if old not in text else "
+    "open(path, 'w', encoding='utf-8', newline='').write(text.replace(old, new, int(most)))"
+)
+"""A program that edits a file: it takes its path, the text before and after, and how often, -1 for everywhere."""
+
 
 class Tool(Frozen):
     """A tool of an MCP server as a node type. `field` is the one text field that its results have, if that is so."""
@@ -74,6 +81,8 @@ def act_of(call: Call, find: FindTool) -> Act:
                 outputs={"path": path, "size": size},
                 main="path",
             )
+        case "edit-file":
+            return _edit(about, call)
         case "http":
             reads = str(given.get("method", "GET")).upper() in ("GET", "HEAD")
             return about._replace(
@@ -92,6 +101,28 @@ def act_of(call: Call, find: FindTool) -> Act:
             return about._replace(type=call.tool, params=given, outputs=call.result, main=main)
         case _:
             return about._replace(lacks=f"`{call.tool}` has no step that does the same")
+
+
+def _edit(about: Act, call: Call) -> Act:
+    """The same text replaced again. A file in which it does not stand fails the step, as it fails the agent's call."""
+    given = call.arguments
+    path = _absolute(str(given.get("path", "")), call.directory)
+    old, new = str(given.get("old", "")), str(given.get("new", ""))
+    if not old:  # so hosts write a file that was not there
+        return about._replace(
+            type="write-file",
+            params={"path": path, "content": new},
+            outputs={"path": path, "size": len(new.encode())},
+            main="path",
+        )
+    return about._replace(
+        type="shell",
+        label="edit",
+        params={"command": ["python3", "-c", _REPLACE, path, old, new, "-1" if given.get("all") else "1"]},
+        outputs={"stdout": "", "stderr": "", "exit_code": 0},
+        main="stdout",
+        said=about.said or "Replace in a file what the agent replaced",
+    )
 
 
 def _shell(about: Act, call: Call) -> Act:

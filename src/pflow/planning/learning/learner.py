@@ -30,6 +30,9 @@ from pflow.planning.learning.wording import (
 
 _OUTPUT = {"llm": "response", "ask": "answer.text"}
 _MOST_PARTS = 3
+_MOST_ODD = 3
+"""Calls beside a loop that are made with the same tool, and are no turns of it."""
+
 _LIST_TURNS = 3
 """From so many calls on, a loop over a list that no result holds is one over an input."""
 
@@ -64,15 +67,32 @@ class _Learner:
                 self._add_one(act)
 
     def _add_run(self, acts: Sequence[Act]) -> None:
-        is_bindable = not any(act.is_cut or act.number in self._wishes.literal for act in acts)
-        loop = find_loop(acts, self._sources.produced) if len(acts) > 1 and is_bindable else None
-        if loop is not None and loop.has_rule:
-            self._add_loop(acts, loop)
+        first, last, loop = self._find_part(acts)
+        if loop is not None:
+            for act in acts[:first]:
+                self._add_one(act)
+            self._add_loop(acts[first:last], loop)
+            for act in acts[last:]:
+                self._add_one(act)
         elif len(acts) >= _LIST_TURNS and self._may_list(acts):
             self._add_list(acts)
         else:
             for act in acts:
                 self._add_one(act)
+
+    def _find_part(self, acts: Sequence[Act]) -> tuple[int, int, Loop | None]:
+        """Which of the calls are turns of a loop: all of them, or all but a few before and after the loop."""
+        for odd in range(min(_MOST_ODD, len(acts) - 2) + 1):
+            for first in range(odd + 1):
+                last = len(acts) - odd + first
+                loop = self._find_loop(acts[first:last])
+                if loop is not None and (loop.is_whole if odd else loop.has_rule):
+                    return first, last, loop
+        return 0, len(acts), None
+
+    def _find_loop(self, acts: Sequence[Act]) -> Loop | None:
+        is_bindable = not any(act.is_cut or act.number in self._wishes.literal for act in acts)
+        return find_loop(acts, self._sources.produced) if len(acts) > 1 and is_bindable else None
 
     def finish(self, answer: str) -> Learned:
         document: Json = {"nodes": self._nodes}
