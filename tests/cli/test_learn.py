@@ -13,6 +13,7 @@ import yaml
 
 from pflow.core.cassette.cassette_file import read_cassette
 from pflow.core.file.home import Home
+from pflow.core.setting.secret_encoding import encodings
 from pflow.workspace import Workspace
 from tests.cli.conftest import Pflow
 from tests.planning.learning.claude_session import Played, write_session
@@ -166,6 +167,21 @@ def test_no_secret_of_a_session_is_in_any_file(learn: Learn, tmp_path: Path, hom
         data = file.read_bytes()
         for secret in (TOKEN, PASSWORD, encoded):
             assert secret.encode() not in data, file
+
+
+def test_no_form_of_a_stored_secret_is_in_any_file(pflow: Pflow, learn: Learn, tmp_path: Path) -> None:
+    assert pflow("settings", "set", "API_TOKEN", stdin=PASSWORD).code == 0
+    forms = [text for _, text in encodings(PASSWORD) if len(text) >= 8]
+    calls: list[Played] = [("Bash", {"command": f"say {number}"}, text) for number, text in enumerate(forms)]
+    calls += [
+        ("Write", {"file_path": f"/work/task/{number}", "content": text}, "") for number, text in enumerate(forms)
+    ]
+    learn(*calls, words=["--keep-all"], answer=" ".join(forms))
+    made = [
+        path for path in tmp_path.rglob("*") if path.is_file() and path.name not in ("session.jsonl", "settings.json")
+    ]
+    written = "\n".join(path.read_text(errors="replace") for path in made)
+    assert [text for text in forms if text in written] == []
 
 
 def test_an_unknown_server_is_told_with_the_command_that_helps(learn: Learn) -> None:
