@@ -190,7 +190,7 @@ def openings(draw: st.DrawFn) -> list[Json]:
 
 
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 @given(messages=openings())
 def test_whatever_is_answered_without_the_sdk_is_what_the_sdk_answers(home: Path, messages: list[Json]) -> None:

@@ -51,20 +51,21 @@ def any_text(seed: int) -> WorkflowText:
     return yaml(chance.choice(("\n", "\r\n")).join(lines) + chance.choice(("", "\n")))
 
 
-def test_every_text_comes_back_byte_by_byte_with_its_versions(library: WorkflowManager) -> None:
-    texts = [any_text(seed) for seed in range(500)]
+@pytest.mark.parametrize("names", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_every_text_comes_back_byte_by_byte_with_its_versions(library: WorkflowManager, names: int) -> None:
+    texts = [any_text(seed) for seed in range(25 * names)]
     for seed, text in enumerate(texts):
-        library.save(f"w{seed % 20}", text, overwrite=True)
-        assert library.text(f"w{seed % 20}") == text
+        library.save(f"w{seed % names}", text, overwrite=True)
+        assert library.text(f"w{seed % names}") == text
         assert text.parse().document is not None, text.data.decode()
     for name in library.names():
-        saved = [text for seed, text in enumerate(texts) if f"w{seed % 20}" == name]
+        saved = [text for seed, text in enumerate(texts) if f"w{seed % names}" == name]
         kept = [library.version_text(name, version.number) for version in library.versions(name)]
         assert kept == saved[::-1]
         assert library.restore(name, 3) == 26
         assert library.text(name) == saved[2]
     descriptions = {entry["name"]: entry["description"] for entry in library.list_all()}
-    assert descriptions["w7"] == "Number 47"
+    assert descriptions["w2"] == f"Number {2 * names + 2}"
 
 
 def test_saving_in_the_other_form_replaces_the_file_and_keeps_the_version(library: WorkflowManager) -> None:

@@ -201,12 +201,13 @@ def test_jitter_puts_off_each_due_time_by_its_own_and_always_the_same() -> None:
 
 @pytest.mark.parametrize("jitter", [0.0, 45.0, 7200.0])
 @pytest.mark.parametrize("catch_up", get_args(CatchUp))
-def test_while_something_fires_every_due_time_starts_exactly_once(catch_up: CatchUp, jitter: float) -> None:
+@pytest.mark.parametrize("looks", [500, pytest.param(3000, marks=pytest.mark.slow)])
+def test_while_something_fires_every_due_time_starts_exactly_once(catch_up: CatchUp, jitter: float, looks: int) -> None:
     schedule = daily(when="*/20 * * * *", zone="Europe/Berlin", catch_up=catch_up, jitter=jitter, overlap="allow")
     chance = random.Random(f"{catch_up}{jitter}")
     known: dict[float, Known] = {}
     now = MONDAY
-    for _ in range(3000):
+    for _ in range(looks):
         now += chance.uniform(20, 100)
         found = decide(schedule, known, now, active=False)
         for due in found.start:
