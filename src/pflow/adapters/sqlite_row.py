@@ -95,7 +95,7 @@ def insert(database: sqlite3.Connection, key: int, seq: int, records: Sequence[R
             )
     database.executemany(
         "INSERT INTO events VALUES (?, ?, ?)",
-        ((event_id, record.kind, record.data) for event_id, record in enumerate(records, key << _SEQ_BITS | seq)),
+        [(event_id, record.kind, record.data) for event_id, record in enumerate(records, key << _SEQ_BITS | seq)],
     )
 
 

@@ -263,9 +263,10 @@ class Batch:
         """The params of one item."""
         scope, node, lookup = self.scope, self.node, self.lookup(index)
         params: Any = node.params.render(lookup)
-        measured = ((reference, scope.run.values.size(value)) for reference, value in lookup.seen)
-        if sizes := [(reference, size) for reference, size in measured if size > INLINE_BYTES]:
-            check_sizes(node, sizes)
+        if lookup.seen:
+            measured = ((reference, scope.run.values.size(value)) for reference, value in lookup.seen)
+            if sizes := [(reference, size) for reference, size in measured if size > INLINE_BYTES]:
+                check_sizes(node, sizes)
         learn_params(node, params, scope.run.shared.redactor.keep)
         return params  # type: ignore[no-any-return]
 

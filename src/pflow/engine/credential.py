@@ -67,6 +67,8 @@ def secret_inputs(plan: Plan) -> Mapping[str, str]:
 
 def learn_params(node: PlanNode, params: Mapping[str, Any], keep: Keep) -> None:
     """Know the credentials that a step is about to be given."""
+    if not params:
+        return
     for name, text in credentials_in(params):
         if len(text) >= MIN_SECRET:
             keep(name, text)

@@ -101,7 +101,7 @@ class Run:
         self.reran: list[tuple[str, str]] = []
         self.lost: list[StepCompleted] = []
         self.lost_in_sections: list[tuple[str, StepFailed]] = []
-        self._prototypes: dict[int, Any] = {}
+        self._prototypes: dict[int, tuple[Any, bool]] = {}
         self._group: list[Event] = []
         self._sent: list[Event] = []
         self._encoded: dict[int, Record] = {}
@@ -256,13 +256,15 @@ class Run:
 
     def instance(self, node: PlanNode) -> Any:
         """A copy of the plan node's PocketFlow node, one for each step, as PocketFlow itself makes them."""
-        prototype = self._prototypes.get(id(node))
-        if prototype is None:
+        known = self._prototypes.get(id(node))
+        if known is None:
             assert node.make is not None
-            prototype = self._prototypes[id(node)] = node.make()
-        kind: Any = type(prototype)
-        if kind.__reduce_ex__ is not object.__reduce_ex__ or hasattr(kind, "__copy__") or hasattr(kind, "__slots__"):
+            prototype = node.make()
+            known = self._prototypes[id(node)] = prototype, _is_plain(type(prototype))
+        prototype, is_plain = known
+        if not is_plain:
             return copy.copy(prototype)
+        kind: Any = type(prototype)
         clone = kind.__new__(kind)  # what copy.copy does for a plain object, at a fifth of the cost
         clone.__dict__.update(prototype.__dict__)
         return clone
@@ -330,6 +332,11 @@ class Run:
             self._broken = error
             raise
         self.seq += len(records)
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether objects of a class are copied by copying their attributes."""
+    return kind.__reduce_ex__ is object.__reduce_ex__ and not (hasattr(kind, "__copy__") or hasattr(kind, "__slots__"))
 
 
 def own_defaults(instance: Any, given: Mapping[str, Any]) -> dict[str, Any]:

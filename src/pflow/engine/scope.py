@@ -350,7 +350,9 @@ class Scope:
     async def run_timed(self, node: PlanNode, params: dict[str, Any], step: str, what: str) -> Result:
         """One execution of a node's code in the time that it has; while it waits, that does not count."""
         work = self.run_node(node, params, step)
-        if node.timeout is None or not node.may_wait:
+        if node.timeout is None:
+            return await work
+        if not node.may_wait:
             return await within(node.timeout, work, what)
         from pflow.engine.asking.parking import within_seat  # lazy: many documents never wait
 

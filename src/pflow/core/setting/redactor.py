@@ -109,8 +109,8 @@ class Redactor:
 
     def data(self, data: bytes) -> bytes:
         """Encoded JSON (as orjson writes it) to be stored; the same object where nothing is secret."""
-        known = self._known
-        if not (known.search.may_hold(data) or has_marker(data)):
+        known = self._compiled or self._known
+        if not (known.search.secrets and known.search.may_hold(data)) and not has_marker(data):
             return data
         value = orjson.loads(data)
         masked = _Exact(known.narrowed(data), self._seal).walk(value)
