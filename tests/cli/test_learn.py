@@ -309,3 +309,38 @@ def test_what_an_address_ends_with_is_taken_from_it(learn: Learn) -> None:
     assert node(lesson, "gh-pr-merge")["params"]["command"] == ["gh", "pr", "merge", "${gh-pr-create-end.value}"]
     assert lesson["replay"]["mutation"]["changed"] == ["gh-pr-merge"]
     assert lesson["proven"]
+
+
+def test_a_value_in_the_middle_of_an_address_goes_through_what_was_listed(learn: Learn) -> None:
+    issues = [{"number": 100 + place, "state": "open" if place % 2 else "closed"} for place in range(1, 6)]
+    comments = "https://api.example.com/issues/{}/comments"
+    lesson = learn(
+        ("Bash", {"command": "curl -s https://api.example.com/issues"}, json.dumps(issues)),
+        *(("Bash", {"command": f"curl -X POST {comments.format(number)}"}, "{}") for number in (101, 103, 105)),
+    )
+    post = node(lesson, "curl-2")
+    assert post["params"]["command"] == ["curl", "-X", "POST", comments.format("${item.number}")]
+    assert post["batch"]["where"] == 'item.state == "open"'
+    assert lesson["proven"]
+
+
+def test_a_value_that_stands_twice_in_a_command_of_a_shell_is_one_element(learn: Learn) -> None:
+    hashes = ("c7798dc", "8069750", "c27f806")
+    lesson = learn(
+        ("Bash", {"command": "git log --oneline -3"}, "\n".join(f"{one} Change {one[0]}" for one in hashes)),
+        *(("Bash", {"command": f"git show {one} > patches/{one}.patch"}, "") for one in hashes),
+    )
+    assert node(lesson, "git-log-value")["params"]["pattern"] == r"^(?P<value>\S+)\s"
+    assert node(lesson, "git-show")["params"]["command"] == "git show ${item.value} > patches/${item.value}.patch"
+    assert (lesson["proven"], lesson["replay"]["equal"]) == (True, 4)
+    assert lesson["replay"]["mutation"]["changed"] == ["git-show[0]"]
+
+
+def test_a_list_that_is_an_input_holds_the_values_alone(learn: Learn) -> None:
+    calls = [
+        ("Bash", {"command": f"tr a-z A-Z < in/{name} > out/{name}"}, "") for name in ("a1.txt", "b2.txt", "c3.txt")
+    ]
+    lesson = learn(*calls)
+    assert lesson["document"]["inputs"]["tr_items"]["default"] == ["a1.txt", "b2.txt", "c3.txt"]
+    assert node(lesson, "tr")["params"]["command"] == "tr a-z A-Z < in/${item} > out/${item}"
+    assert lesson["proven"]

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pflow.core.json_type import Json, type_of
 from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.act import Act
+from pflow.planning.learning.around import Around, find_arounds
 from pflow.planning.learning.bind import Candidate, Confidence, Sources
-from pflow.planning.learning.leaf import at, escaped, leaves, named, replaced, spell_path
+from pflow.planning.learning.leaf import at, leaves, named, replaced, spell_path
 from pflow.planning.learning.learned import Bound, Learned, LearnedStep, Question, Wishes
 from pflow.planning.learning.literal import Inputs, Task
 from pflow.planning.learning.loops import Loop, find_loop, varying
@@ -25,7 +26,6 @@ from pflow.planning.learning.wording import (
     slug_of,
     span_of,
     spell,
-    take_around,
 )
 
 _OUTPUT = {"llm": "response", "ask": "answer.text"}
@@ -129,10 +129,12 @@ class _Learner:
         self._bounds = []
         batch, items, source, confidence = self._batch(acts, loop)
         bound = self._constants(acts, loop.parts)
-        for path, (left, field, right) in loop.parts.items():
-            bound[path] = f"{self.inputs.literal(left, path)}${{item{spell_path(field)}}}{escaped(right)}"
-            values = tuple(str(at(act.params, path)).removeprefix(left).removesuffix(right) for act in acts)
-            what = f"{items}[]{spell_path(field)}"
+        for path, part in loop.parts.items():
+            field = spell_path(part.field)
+            before = self.inputs.literal(part.around.pieces[0], path)
+            bound[path] = part.around.template(f"${{item{field}}}", before)
+            values = tuple(part.around.value_in(str(at(act.params, path))) for act in acts)
+            what = f"{items}[]{field}"
             self._bounds.append(
                 Bound(argument=spell(path), source=what, confidence=confidence, origin=source, values=values)
             )
@@ -225,12 +227,13 @@ class _Learner:
         """Turns over values that no result holds: the list is an input."""
         self._bounds = []
         [(path, values)] = varying(acts).items()
-        left, cores, right = (
-            take_around([str(value) for value in values]) if isinstance(values[0], str) else ("", values, "")
-        )
-        name = self.inputs.items(f"{acts[0].label.replace('-', '_').lower()}_items", list(cores))
+        around = Around()
+        if all(isinstance(value, str) for value in values):
+            around = next(find_arounds([str(value) for value in values]), around)
+        cores = values if around == Around() else [around.value_in(str(value)) for value in values]
+        name = self.inputs.items(f"{acts[0].label.replace('-', '_').lower()}_items", cores)
         bound = self._constants(acts, {path: None})
-        bound[path] = f"{self.inputs.literal(left, path)}${{item}}{escaped(right)}" if left or right else "${item}"
+        bound[path] = around.template("${item}", self.inputs.literal(around.pieces[0], path))
         self._bounds.append(Bound(argument=spell(path), source=f"inputs.{name}[]", confidence="medium"))
         self._ask(
             f"calls {span_of(acts)} go through a list that no result holds; it is the input `{name}`", "--calls LIST"

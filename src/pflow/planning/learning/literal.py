@@ -89,7 +89,7 @@ class Inputs:
 
     def items(self, name: str, values: list[object]) -> str:
         """An input that is a list to go through."""
-        return self._declare(name, values, "array", f"What `{name}` goes through", is_list=True)
+        return self._declare(name, values, "array", "What is gone through, one after the other", is_list=True)
 
     def _named(self, text: str, path: ValuePath) -> str:
         """With inputs for words that look like values and that the user wrote."""

@@ -92,7 +92,13 @@ def _pattern(text: str, wanted: Sequence[str], name: str) -> str | None:
     inner = r"\S+" if not any(re.search(r"\s", core) for core in wanted) else ".+"
     if len(lefts) == 1 and len(rights) == 1:
         return f"^{re.escape(lefts.pop())}(?P<{name}>{inner}){re.escape(rights.pop())}$"
-    return rf"(?P<{name}>\S+)" if inner == r"\S+" else None
+    if inner != r"\S+":
+        return None
+    if len(lefts) == 1 and all(right[:1].isspace() for right in rights):
+        return rf"^{re.escape(lefts.pop())}(?P<{name}>\S+)\s"
+    if len(rights) == 1 and all(left[-1:].isspace() for left in lefts):
+        return rf"\s(?P<{name}>\S+){re.escape(rights.pop())}$"
+    return rf"(?P<{name}>\S+)"
 
 
 def _arrays(value: object, path: ValuePath) -> Iterator[tuple[ValuePath, Sequence[object]]]:

@@ -9,7 +9,8 @@ from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
 from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.act import Act
-from pflow.planning.learning.leaf import at, escaped, leaves, says_enough, spell_path
+from pflow.planning.learning.around import find_around
+from pflow.planning.learning.leaf import at, leaves, says_enough, spell_path
 from pflow.planning.learning.loops import Loop, find_loop, part_of, varying
 from pflow.planning.learning.source import Produced
 
@@ -67,10 +68,9 @@ def find_turns(turns: Sequence[Sequence[Act]], names: Sequence[str], before: Seq
         for path, values in varying(member).items():
             part = part_of(loop, path, values)
             if part is not None:
-                left, field, right = part
-                taken[path] = f"{escaped(left)}${{item{spell_path(field)}}}{escaped(right)}"
-                cores = tuple(str(value).removeprefix(left).removesuffix(right) for value in values)
-                from_items[path] = (spell_path(field), cores)
+                field = spell_path(part.field)
+                taken[path] = part.around.template(f"${{item{field}}}")
+                from_items[path] = (field, tuple(part.around.value_in(str(value)) for value in values))
                 continue
             text = _from_turn(members[:place], names, path, values)
             if text is None:
@@ -95,9 +95,9 @@ def _from_turn(
             given = [at(act.outputs, where) for act in member]
             if given == list(values):
                 return f"${{{names[place]}{spell_path(where)}}}"
-            left, found, right = str(values[0]).partition(str(value))
-            if found and [f"{left}{one}{right}" for one in given] == [str(one) for one in values]:
-                return f"{escaped(left)}${{{names[place]}{spell_path(where)}}}{escaped(right)}"
+            around = find_around([str(one) for one in values], str(value))
+            if around is not None and [around.value_in(str(one)) for one in values] == [str(one) for one in given]:
+                return around.template(f"${{{names[place]}{spell_path(where)}}}")
     return None
 
 

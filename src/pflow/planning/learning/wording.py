@@ -43,15 +43,6 @@ def shown_output(produced: Produced) -> str:
     )
 
 
-def take_around(texts: Sequence[str]) -> tuple[str, list[str], str]:
-    """What all texts begin with up to a sign, what is left of each, and what all end with."""
-    left = texts[0]
-    while left and not (left[-1] in "/ =:" and all(text.startswith(left) for text in texts)):
-        left = left[:-1]
-    cores = [text[len(left) :] for text in texts]
-    return left, cores, ""
-
-
 def spell(path: ValuePath) -> str:
     """An argument as a person names it."""
     return spell_path(path).lstrip(".")
