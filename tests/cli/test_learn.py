@@ -344,3 +344,82 @@ def test_a_list_that_is_an_input_holds_the_values_alone(learn: Learn) -> None:
     assert lesson["document"]["inputs"]["tr_items"]["default"] == ["a1.txt", "b2.txt", "c3.txt"]
     assert node(lesson, "tr")["params"]["command"] == "tr a-z A-Z < in/${item} > out/${item}"
     assert lesson["proven"]
+
+
+def test_what_the_user_named_is_an_input_even_where_it_was_listed(learn: Learn) -> None:
+    lesson = learn(
+        ("Bash", {"command": "ls"}, "orders.csv"),
+        ("Bash", {"command": "awk -F, '{s+=$2} END {print s}' orders.csv"}, "12"),
+        ("Write", {"file_path": "/work/task/total.txt", "content": "12\n"}, "written"),
+        prompt="Add up orders.csv",
+    )
+    assert [one["id"] for one in lesson["document"]["nodes"]] == ["awk", "write"]
+    assert node(lesson, "awk")["params"]["command"][-1] == "${file}"
+    assert node(lesson, "write")["params"]["content"] == "${awk.stdout}\n"
+    assert lesson["explored"] == [1]
+    assert lesson["proven"]
+
+
+def test_a_text_that_never_changes_is_asked_about(learn: Learn) -> None:
+    lesson = learn(("Bash", {"command": "make"}, "built 3 files"), write("all is well"))
+    [question] = [one for one in lesson["questions"] if "same text each time" in one["question"]]
+    settled = learn(
+        ("Bash", {"command": "make"}, "built 3 files"),
+        write("all is well"),
+        words=["--overwrite", *question["settle"].split()],
+        code=1,
+    )
+    assert node(settled, "write")["params"]["content"] == "${make.stdout}"
+
+
+def test_what_the_last_calls_told_is_kept_and_given(learn: Learn) -> None:
+    digest = "9f86d081884c7d65"
+    lesson = learn(
+        ("Bash", {"command": "cat README.md"}, "unrelated words"),
+        ("Bash", {"command": "tar czf out.tgz out"}, ""),
+        ("Bash", {"command": "cksum out.tgz"}, digest),
+        ("Bash", {"command": "ls"}, "out.tgz"),
+        answer=f"Packed. The checksum is {digest}.",
+    )
+    assert [one["id"] for one in lesson["document"]["nodes"]] == ["tar", "cksum"]
+    assert list(lesson["document"]["outputs"].values()) == [{"source": "${cksum.stdout}"}]
+
+
+def test_short_results_that_the_answer_gives_are_the_result(learn: Learn) -> None:
+    names = [f"logs/app{n}.log" for n in range(3)]
+    lesson = learn(
+        ("Bash", {"command": "ls logs/*.log"}, "\n".join(names)),
+        *(("Bash", {"command": f"grep -c ERROR {name}"}, str(at)) for at, name in enumerate(names, 3)),
+        answer="app0 has 3, app1 has 4, app2 has 5",
+    )
+    assert node(lesson, "grep")["batch"]["items"] == "${ls-lines.value}"
+    assert lesson["document"]["outputs"] == {"result": {"source": "${grep.results}"}}
+
+
+def test_the_text_that_an_edit_looks_for_is_what_the_agent_meant(learn: Learn) -> None:
+    lesson = learn(
+        ("Bash", {"command": "cat src/a.py"}, 'VERSION = "1.0"\nimport os'),
+        (
+            "Edit",
+            {"file_path": "/work/task/src/a.py", "old_string": 'VERSION = "1.0"', "new_string": "VERSION = 2"},
+            "",
+        ),
+    )
+    assert [one["id"] for one in lesson["document"]["nodes"]] == ["edit"]
+    assert node(lesson, "edit")["params"]["command"][4] == 'VERSION = "1.0"'
+
+
+def test_a_model_is_told_the_task_and_how_the_text_was_written_before(learn: Learn) -> None:
+    text = "# Notes\n\n- costs ${price}\n- two\n"
+    lesson = learn(ls("alpha.txt"), write(text), prompt=f"Write up the notes, the key is {TOKEN}")
+    prompt = node(lesson, "write-content")["params"]["prompt"]
+    assert "Write up the notes, the key is (a secret)" in prompt
+    assert "- costs $${price}" in prompt
+    assert "content of `report.md`" in prompt
+    assert lesson["proven"]
+
+
+def test_a_document_is_called_as_it_is_saved(pflow: Pflow, tmp_path: Path) -> None:
+    session = write_session(tmp_path / "session.jsonl", "/work/task", "Count the words", [ls("alpha.txt", "beta.txt")])
+    assert pflow("learn", str(session), "--name", "counts").code == 0
+    assert "\nname: counts\n" in pflow("workflow", "show", "counts").out

@@ -64,16 +64,22 @@ class Inputs:
         most = [(value, count) for value, count in seen.most_common(_MOST_REPEATED) if count >= _REPEATED_STEPS]
         self._repeated = {value: names[value] for value, _ in most}
 
-    def whole(self, value: object, path: ValuePath) -> object | None:
-        """A template for an argument that is an input as a whole; None for any other."""
-        if isinstance(value, bool) or path[0] == "command" or not isinstance(value, str | int):
+    def said(self, value: object, path: ValuePath) -> object | None:
+        """A template for an argument that the user wrote as a whole; None for any other."""
+        if isinstance(value, bool) or not isinstance(value, str | int) or path[0] == "cwd":
             return None
         if isinstance(value, int):
             return self._take(path, value) if value >= _SMALLEST_NUMBER and self._is_said(str(value)) else None
-        if value in self._repeated and not self._is_inside(value):
-            return self._take(path, value)
+        if path[0] == "command":
+            return self._named(value, path) if self._is_value(value, path) else None
         is_said = len(value) >= 4 and "\n" not in value and self._is_said(value)
         return self._take(path, value) if is_said and not MARK.search(value) else None
+
+    def whole(self, value: object, path: ValuePath) -> object | None:
+        """A template for an argument that several steps share as a whole; None for any other."""
+        if path[0] == "command" or not isinstance(value, str):
+            return None
+        return self._take(path, value) if value in self._repeated and not self._is_inside(value) else None
 
     def literal(self, text: str, path: ValuePath) -> str:
         """A text with templates in place of what inputs give, everything else escaped."""
@@ -93,12 +99,10 @@ class Inputs:
 
     def _named(self, text: str, path: ValuePath) -> str:
         """With inputs for words that look like values and that the user wrote."""
-        if len(path) > 1 and path[0] == "command":
-            is_value = not text.startswith("-") and any(char in "./@_:" or char.isdigit() for char in text)
-            if path[-1] == 0:
-                return text
-            if is_value and len(text) >= 4 and not _DATE.search(text) and self._is_said(text):
-                return f"${{{self._declare(self.option or _name_of(text, path), text, 'string', _SAID)}}}"
+        if len(path) > 1 and path[0] == "command" and path[-1] == 0:
+            return text
+        if self._is_value(text, path):
+            return f"${{{self._declare(self.option or _name_of(text, path), text, 'string', _SAID)}}}"
         for word in sorted(set(re.findall(r"[\w@.+-]+", text)), key=len, reverse=True):
             is_value = len(word) >= 4 and any(char in ".@_" or char.isdigit() for char in word[1:-1])
             if is_value and not _DATE.fullmatch(word) and not word.startswith("-") and self._is_said(word):
@@ -106,6 +110,13 @@ class Inputs:
                 left, _, right = re.split(rf"(?<![\w@.+-])({re.escape(word)})(?![\w@.+-])", text, maxsplit=1)
                 return f"{left}${{{name}}}{right}"
         return text
+
+    def _is_value(self, word: str, path: ValuePath) -> bool:
+        """Whether a word of a command looks like a value, and the user wrote it."""
+        if len(path) < 2 or path[0] != "command" or path[-1] == 0 or word.startswith("-") or len(word) < 4:
+            return False
+        looks_so = any(char in "./@_:" or char.isdigit() for char in word)
+        return looks_so and not _DATE.search(word) and not MARK.search(word) and self._is_said(word)
 
     def _dated(self, text: str) -> str:
         def put(match: re.Match[str]) -> str:

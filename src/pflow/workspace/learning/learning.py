@@ -34,7 +34,7 @@ from pflow.planning.learning.hide import hide_secrets
 from pflow.planning.learning.learned import Learned, Question, Wishes
 from pflow.planning.learning.learner import learn_document
 from pflow.planning.learning.literal import Task
-from pflow.planning.learning.select import Chosen, choose, task_range, task_words
+from pflow.planning.learning.select import Chosen, choose, task_range, task_words, without
 from pflow.workspace.learning.lesson import Lesson, Proof
 from pflow.workspace.learning.proof import prove
 from pflow.workspace.learning.test_text import test_text
@@ -120,7 +120,9 @@ class Learning:
         `UsageError` if there is nothing to learn from.
         """
         selection = _Selection(first=first, last=last, numbers=frozenset(numbers), keep_all=keep_all)
-        lesson = self._study(session, selection, Wishes(llm=llm, bindings=bindings or {}), description)
+        wishes = Wishes(llm=llm, bindings=bindings or {})
+        called = name or (file.stem if file is not None and is_name(file.stem) else "")
+        lesson = self._study(session, selection, wishes, description, called)
         if not overwrite:
             self._check_free(name if not is_draft else "", file)
         return _Keeper(self._wiring).keep(lesson, name, file, is_draft=is_draft, overwrite=overwrite)
@@ -133,7 +135,7 @@ class Learning:
         if file is not None and file.exists():
             raise ExistsError(f"the file `{file}` exists already", suggestions=advice)
 
-    def _study(self, session: Session, selection: _Selection, wishes: Wishes, description: str = "") -> _Studied:
+    def _study(self, session: Session, selection: _Selection, wishes: Wishes, description: str, name: str) -> _Studied:
         """The same, with nothing kept."""
         session = hide_secrets(session, self._wiring.find_redactor().value)
         first, last = _range(session, selection)
@@ -154,17 +156,19 @@ class Learning:
         words = task_words(session, first, last)
         task = Task(folder=session.directory, words=words, at=session.started_at)
         answer = session.answer if last >= len(session.calls) else ""
+        if not (selection.keep_all or selection.numbers):
+            chosen = without(chosen, learn_document(chosen.kept, task, answer, wishes).idle)
         about = description or _first_line(words) or f"What was done in a session of {session.host}"
-        return self._proven(session, chosen, task, answer, wishes, about)
+        return self._proven(session, chosen, task, answer, wishes, {"name": name or _slug(about), "description": about})
 
     def _proven(
-        self, session: Session, chosen: Chosen, task: Task, answer: str, wishes: Wishes, about: str
+        self, session: Session, chosen: Chosen, task: Task, answer: str, wishes: Wishes, about: Mapping[str, object]
     ) -> _Studied:
         """Bindings that cannot be checked, or that give other calls, are taken back, step by step."""
         more: list[Question] = []
         for turn in range(_ROUNDS):
             learned = learn_document(chosen.kept, task, answer, wishes)
-            document: Json = {"name": _slug(about), "description": about, **learned.document}
+            document: Json = {**about, **learned.document}
             text = write_yaml(document, f"Learnt from a session of {session.host}. Check it with `pflow test`.")
             checked = check_document(self._wiring, text)
             cassette = self._cassette(learned, session, str(document["name"]))
