@@ -293,6 +293,15 @@ def test_what_is_written_is_as_open_to_others_as_its_directory(pflow: Pflow, doc
     assert made[0].stat().st_mode & 0o777 == 0o640
 
 
+def test_the_folder_of_large_values_is_as_open_as_the_cassette(pflow: Pflow, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    big = {"id": "big", "type": "shell", "params": {"command": ["head", "-c", "100000", "/dev/zero"]}}
+    (tmp_path / "big.json").write_text(json.dumps({"nodes": [big]}))
+    assert pflow("run", "big.json", "--record").code == 0
+    [value] = (tmp_path / "big.cassette").iterdir()
+    assert [path.stat().st_mode & 0o777 for path in (value.parent, value)] == [0o755, 0o644]
+
+
 def test_recording_a_run_twice_leaves_the_same_bytes(pflow: Pflow, document: Path) -> None:
     assert "recorded 3 calls to lines.cassette.jsonl" in pflow("run", "lines.yaml", "--record", "folder=files").err
     first = Path("lines.cassette.jsonl").read_bytes()
