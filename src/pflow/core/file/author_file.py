@@ -53,7 +53,8 @@ def _make_folder(path: Path) -> None:
 def _put(target: Path, data: bytes, mode: int) -> None:
     temp = target.parent / f".{target.name}.{os.urandom(8).hex()}.tmp"
     try:
-        with open(os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR), "wb") as file:
+        private = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR)
+        with os.fdopen(private, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
