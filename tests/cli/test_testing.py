@@ -243,6 +243,23 @@ def test_live_runs_for_real_and_reports_drift_by_shape_and_by_value(pflow: Pflow
     assert 'recorded "text of a"' in values.out
 
 
+def test_a_difference_to_what_is_expected_is_not_told_again_as_drift(pflow: Pflow, recorded: Path) -> None:
+    Path("files", "a").write_text("other text")
+    Path("files", "b").write_text("text of b")
+    said = pflow("test", "--live")
+    assert said.code == 1
+    assert said.out.count("other text") == 1
+
+
+def test_an_expression_that_does_not_hold_is_shown_with_what_it_read(pflow: Pflow, recorded: Path) -> None:
+    recorded.write_text(
+        "workflow: lines.yaml\n"
+        "tests: {t: {cassette: lines.two-files.cassette.jsonl, expect: {that: [outputs.files > size(inputs.folder)]}}}\n"
+    )
+    told = '`outputs.files > size(inputs.folder)` does not hold: `outputs.files` is 2, `inputs.folder` is "files"\n'
+    assert told in pflow("test").out
+
+
 def test_live_fails_where_the_shape_of_outputs_has_drifted(pflow: Pflow) -> None:
     Path("data.json").write_text('{"rows": [{"n": 1, "old": true}]}')
     Path("rows.yaml").write_text(
@@ -360,7 +377,8 @@ WRONG = [
     ('tests: {t: {expect: {outputs: {files: {"~": "("}}}}}', "the regular expression cannot be read"),
     ("tests:\n  t: {}\n  t: {}", "the key `t` stands twice in one object"),
     ("tests: {t: {cassette: nowhere.cassette.jsonl}}", "there is no cassette `nowhere.cassette.jsonl`"),
-    ("tests: {t: {inputs: {}}}", "folder"),
+    ("tests: {t: {inputs: {folder: [a]}}}", "at: tests.t.inputs.folder (lines.test.yaml:1:30)"),
+    ("tests: {t: {inputs: {}}}", "error: missing input `folder` (string)\ncoverage"),
     ("workflow: nowhere.yaml\ntests: {t: {}}", "nowhere.yaml"),
     ("tests: {}", "the file has no tests"),
     ("[1]", "a test file must be an object"),

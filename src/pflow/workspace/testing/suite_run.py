@@ -8,7 +8,7 @@ from pflow.core.cassette.cassette import Cassette
 from pflow.core.cassette.cassette_file import read_cassette, write_cassette
 from pflow.core.document.issue import Issue
 from pflow.core.document.position import Places
-from pflow.core.errors import DocumentError, PflowError, UsageError
+from pflow.core.errors import DocumentError, InputError, PflowError, UsageError
 from pflow.core.frozen import Frozen
 from pflow.core.suggest import did_you_mean
 from pflow.core.suite.match import mismatches
@@ -74,6 +74,9 @@ class SuiteRun:
                 results.append(self._case(case, workflow, read))
             except _DocumentWrong as wrong:
                 return self._wrong(workflow, wrong.error, wrong.places, wrong.source)
+            except InputError as error:  # whose details are for callers that ask for what is missing
+                plainly = InputError(error.message, suggestions=error.suggestions)
+                results.append(CaseResult(name=case.name, outcome="wrong", error=plainly))
             except PflowError as error:
                 results.append(CaseResult(name=case.name, outcome="wrong", error=error))
         if self._choice.update:
