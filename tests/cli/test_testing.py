@@ -253,8 +253,8 @@ def test_a_difference_to_what_is_expected_is_not_told_again_as_drift(pflow: Pflo
 
 def test_an_expression_that_does_not_hold_is_shown_with_what_it_read(pflow: Pflow, recorded: Path) -> None:
     recorded.write_text(
-        "workflow: lines.yaml\n"
-        "tests: {t: {cassette: lines.two-files.cassette.jsonl, expect: {that: [outputs.files > size(inputs.folder)]}}}\n"
+        "workflow: lines.yaml\ntests:\n  t: {cassette: lines.two-files.cassette.jsonl, "
+        "expect: {that: [outputs.files > size(inputs.folder)]}}\n"
     )
     told = '`outputs.files > size(inputs.folder)` does not hold: `outputs.files` is 2, `inputs.folder` is "files"\n'
     assert told in pflow("test").out
