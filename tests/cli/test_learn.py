@@ -196,7 +196,6 @@ def test_nothing_is_bound_to_a_result_that_was_cut(learn: Learn, tmp_path: Path)
     lesson = learn(
         ("Read", {"file_path": path, "limit": 2}, "the-only-name.txt\nmore"),
         ("Bash", {"command": "touch the-only-name.txt"}, ""),
-        words=["--keep-all"],
     )
     assert node(lesson, "touch")["params"]["command"] == ["touch", "the-only-name.txt"]
     assert any("was cut" in one["question"] for one in lesson["questions"])
@@ -258,7 +257,17 @@ def test_sessions_of_this_directory_are_listed_and_the_newest_is_taken(
 
 
 @pytest.mark.parametrize(
-    "words", [["--calls", "3-1"], ["--calls", "x"], ["--bind", "nothing"], ["--calls", "9"], ["--from", "4"]]
+    "words",
+    [
+        ["--calls", "3-1"],
+        ["--calls", "x"],
+        ["--bind", "nothing"],
+        ["--bind", "7.command[1]=touch.stdout"],
+        ["--bind", "1.comand[1]=folder"],
+        ["--bind", "1.command[1]=nowhere.stdout"],
+        ["--calls", "9"],
+        ["--from", "4"],
+    ],
 )
 def test_wrong_words_are_refused(pflow: Pflow, tmp_path: Path, words: list[str]) -> None:
     session = write_session(tmp_path / "s.jsonl", "/work/task", "Go", [("Bash", {"command": "touch x"}, "")])

@@ -1,4 +1,7 @@
-"""Which calls of a document serve nothing: they only read, and no output and no effect depends on what they gave."""
+"""Which calls of a document serve nothing: they only read, and no output and no effect depends on what they gave.
+
+A call whose result was cut may have served something.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ def idle_calls(document: Json, steps: Sequence[LearnedStep]) -> frozenset[int]:
         found = (taken[waiting.pop()] & taken.keys()) - live
         live |= found
         waiting += found
-    return frozenset(act.number for step in steps if step.id.partition("/")[0] not in live for act in step.acts)
+    idle = (act for step in steps if step.id.partition("/")[0] not in live for act in step.acts)
+    return frozenset(act.number for act in idle if not act.is_cut)
 
 
 def _references(value: object) -> set[str]:

@@ -39,6 +39,7 @@ from pflow.workspace.learning.lesson import Lesson, Proof
 from pflow.workspace.learning.proof import prove
 from pflow.workspace.learning.test_text import test_text
 from pflow.workspace.learning.tool import tool_finder
+from pflow.workspace.learning.wish import check_wishes
 
 if TYPE_CHECKING:
     from pflow.execution.wiring import Wiring
@@ -141,8 +142,9 @@ class Learning:
         first, last = _range(session, selection)
         calls = [call for call in session.calls if _is_wanted(call.number, first, last, selection.numbers)]
         if not session.calls:
+            prompts = f"{len(session.prompts)} prompts were" if len(session.prompts) != 1 else "1 prompt was"
             raise UsageError(
-                f"the session `{session.id}` has no calls of tools: {len(session.prompts)} prompts were found",
+                f"the session `{session.id}` has no calls of tools: {prompts} found",
                 suggestions=["name another session", *session.notes],
             )
         find = tool_finder(self._wiring.registry)
@@ -157,7 +159,8 @@ class Learning:
         task = Task(folder=session.directory, words=words, at=session.started_at)
         answer = session.answer if last >= len(session.calls) else ""
         if not (selection.keep_all or selection.numbers):
-            chosen = without(chosen, learn_document(chosen.kept, task, answer, wishes).idle)
+            idle = learn_document(chosen.kept, task, answer, wishes).idle
+            chosen = without(chosen, idle - {number for number, _ in wishes.bindings})
         about = description or _first_line(words) or f"What was done in a session of {session.host}"
         return self._proven(session, chosen, task, answer, wishes, {"name": name or _slug(about), "description": about})
 
@@ -168,6 +171,7 @@ class Learning:
         more: list[Question] = []
         for turn in range(_ROUNDS):
             learned = learn_document(chosen.kept, task, answer, wishes)
+            check_wishes(wishes, chosen.kept, learned)
             document: Json = {**about, **learned.document}
             text = write_yaml(document, f"Learnt from a session of {session.host}. Check it with `pflow test`.")
             checked = check_document(self._wiring, text)
