@@ -55,7 +55,7 @@ def case_details(suite: SuiteResult, case: CaseResult, *, strict: bool) -> list[
     if case.recorded:
         lines.append(f"recorded to {escape(case.recorded)}")
     if case.updated:
-        lines.append("expected outputs updated")
+        lines.append("expectations updated")
     return [f"{_INDENT}{line}" if line else "" for line in lines]
 
 

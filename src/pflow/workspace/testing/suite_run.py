@@ -219,10 +219,10 @@ class SuiteRun:
         )
 
     def _update(self, results: list[CaseResult], read: ReadSuite) -> list[CaseResult]:
-        """Write the outputs that there are where others are expected."""
-        from pflow.workspace.testing.update import update_outputs  # lazy: most tests are not changed
+        """Write the outputs and counts that there are where others are expected."""
+        from pflow.workspace.testing.update import update_expected  # lazy: most tests are not changed
 
-        return update_outputs(self._file, results, read.suite.cases)
+        return update_expected(self._file, results, read.suite.cases)
 
 
 class _DocumentWrong(Exception):
