@@ -211,7 +211,7 @@ def test_update_writes_counts_and_a_run_that_ended_otherwise_changes_nothing(pfl
         Path("files", name).write_text(f"text of {name}")
     recorded.write_text(f"{recorded.read_text().rstrip()}\n      steps: {{read: {{count: 2}}}}\n")
     assert pflow("test", "--record", "all", "--update").code == 0
-    assert 'calls: {"shell": 1, "read-file": 3}' in recorded.read_text()
+    assert 'calls: {"read-file": 3, "shell": 1}' in recorded.read_text()
     assert "steps: {read: {count: 3}}" in recorded.read_text()
     text = recorded.read_text().replace("status: completed", "status: failed").replace("3}", "9}")
     recorded.write_text(text)
