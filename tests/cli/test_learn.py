@@ -256,6 +256,40 @@ def test_sessions_of_this_directory_are_listed_and_the_newest_is_taken(
     assert pflow("learn", "codex").code == 2
 
 
+def test_sessions_with_ids_that_begin_alike_are_told_apart(
+    pflow: Pflow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = tmp_path / "claude" / "projects" / "".join(c if c.isalnum() else "-" for c in str(tmp_path.resolve()))
+    for name in ("20261116-090000-a", "20261116-090000-b"):
+        write_session(folder / f"{name}.jsonl", str(tmp_path), "Go", [("Bash", {"command": "touch done.txt"}, "")])
+    assert {line.split()[3] for line in pflow("learn", "--list").out.splitlines()} == {
+        "20261116-090000-a",
+        "20261116-090000-b",
+    }
+    refused = pflow("learn", "20261116")
+    assert refused.code == 2
+    assert "2 sessions begin with `20261116`" in refused.err
+    assert pflow("learn", "20261116-090000-b").code == 0
+
+
+def test_the_calls_of_a_session_are_listed_without_secrets(pflow: Pflow, tmp_path: Path) -> None:
+    calls: list[Played] = [
+        ls("alpha.txt"),
+        ("Bash", {"command": "make"}, ValueError("Exit code 2\nno rule")),
+        ("mcp__db__login", {"password": PASSWORD}, {"content": [{"type": "text", "text": "ok"}]}),
+    ]
+    said = pflow("learn", str(write_session(tmp_path / "s.jsonl", "/work/task", "Log in", calls)), "--list")
+    assert said.code == 0
+    assert said.out.splitlines() == [
+        "   > Log in",
+        "1  Bash  ls notes",
+        "2  Bash  make  (failed)",
+        '3  db.login  {"password":"«secret:password»"}',
+    ]
+
+
 @pytest.mark.parametrize(
     "words",
     [

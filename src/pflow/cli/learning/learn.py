@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +11,12 @@ import click
 from pflow.cli.command_group import with_console
 from pflow.cli.console import Console
 from pflow.cli.learning.lesson_text import render_lesson
+from pflow.cli.learning.session_text import call_lines, call_name, session_lines
 from pflow.core.errors import UsageError
 from pflow.core.project.search import current_directory
 
 if TYPE_CHECKING:
+    from pflow.core.session.call import Session
     from pflow.core.session.find import Found
 
 EXAMPLE = """\b
@@ -24,6 +25,7 @@ Examples:
   pflow learn claude --name triage
   pflow learn session.jsonl -o triage.yaml --calls 3,5-9
   pflow learn --list
+  pflow learn latest --list
 
 \b
 Exit codes: 0 the replay gave what the session did, 1 it differs, 2 there is nothing to learn from.
@@ -32,8 +34,10 @@ _MOST_NUMBERS = 10_000
 
 
 @click.command(short_help="Make a workflow of what an agent did in a session.", epilog=EXAMPLE)
-@click.argument("session", default="latest")
-@click.option("--list", "is_list", is_flag=True, help="List the newest sessions of this directory.")
+@click.argument("session", default="")
+@click.option(
+    "--list", "is_list", is_flag=True, help="List the newest sessions of this directory, or the calls of SESSION."
+)
 @click.option("--from", "first", type=click.IntRange(min=1), metavar="N", help="The first call to learn from.")
 @click.option("--to", "last", type=click.IntRange(min=1), metavar="N", help="The last one.")
 @click.option("--calls", default="", metavar="LIST", help="Exactly these calls, such as `3,5-9`.")
@@ -62,12 +66,15 @@ def learn(
 ) -> int:
     """Make a workflow of the last task in SESSION, prove it by a replay, and keep it with a test.
 
-    SESSION is a file, the beginning of an id, `latest`, or a host whose newest session in this directory is meant:
-    claude, codex, gemini, opencode, cursor, or pflow for what `pflow mcp record` has recorded. No model takes part.
+    SESSION is a file, the beginning of an id, `latest` (the default), or a host whose newest session in this directory
+    is meant: claude, codex, gemini, opencode, cursor, or pflow for what `pflow mcp record` has recorded. No model
+    takes part.
     """
     directory = current_directory() or Path.home()
     learning = console.workspace().learning
     if is_list:
+        if session:
+            return _list_calls(console, learning.without_secrets(learning.read(session, directory)))
         return _list(console, learning.sessions(directory), directory)
     if name and file:
         raise UsageError("`--name` and `-o` exclude each other", suggestions=["give one of them"])
@@ -99,12 +106,19 @@ def _list(console: Console, found: list[Found], directory: Path) -> int:
     counted = [console.workspace().learning.count_calls(one) for one in found]
     for row, count in zip(rows, counted, strict=True):
         row["calls"] = count
-    lines = [
-        f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(one.changed_at))}  {one.host:<8}  {one.id[:8]:<8}  "
-        f"{count:>5} calls  {one.prompt[:70]}"
-        for one, count in zip(found, counted, strict=True)
-    ]
+    lines = session_lines(found, counted)
     console.reply({"sessions": rows}, "\n".join(lines) or f"no agent had a session in `{directory}`")
+    return 0
+
+
+def _list_calls(console: Console, session: Session) -> int:
+    rows = [
+        {"number": call.number, "tool": call_name(call), "arguments": dict(call.arguments), "ok": call.ok}
+        for call in session.calls
+    ]
+    prompts = [{"before": prompt.before, "text": prompt.text} for prompt in session.prompts]
+    lines = list(call_lines(session)) or [f"the session `{session.id}` has no calls of tools"]
+    console.reply({"session": session.id, "host": session.host, "prompts": prompts, "calls": rows}, "\n".join(lines))
     return 0
 
 

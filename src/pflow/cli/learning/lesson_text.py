@@ -10,8 +10,7 @@ from pflow.core.printable import escape, shorten
 if TYPE_CHECKING:
     from pflow.workspace.learning.lesson import Lesson
 
-_RANK = ("low", "medium", "high")
-_WIDEST = 60
+_WIDEST = 80
 
 
 def render_lesson(lesson: Lesson) -> str:
@@ -35,10 +34,11 @@ def render_lesson(lesson: Lesson) -> str:
 def _table(steps: object) -> list[str]:
     rows = [("step", "calls", "binding", "confidence")]
     for step in steps if isinstance(steps, list) else ():
-        bindings = step["bindings"]
-        shown = ", ".join(f"{one['argument']} ← {one['source']}" for one in bindings)
-        sure = min((one["confidence"] for one in bindings), key=_RANK.index, default="")
-        rows.append((step["id"], _spans(step["calls"]) or "–", escape(shorten(shown, _WIDEST)), sure))
+        begin = (step["id"], _spans(step["calls"]) or "–")
+        for one in step["bindings"] or [None]:
+            bound = ("", "") if one is None else (f"{one['argument']} ← {one['source']}", one["confidence"])
+            rows.append((*begin, escape(shorten(bound[0], _WIDEST)), bound[1]))
+            begin = ("", "")
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return [
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, (*widths, 0), strict=True)).rstrip() for row in rows

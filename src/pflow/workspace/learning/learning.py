@@ -48,6 +48,7 @@ LATEST = "latest"
 _IMPORTED = ("claude", "codex", "cursor", "gemini")
 _ROUNDS = 4
 _NAME_WORDS = 5
+_MOST_FITTING = 5
 
 
 class _Selection(Frozen):
@@ -88,7 +89,14 @@ class Learning:
             raise NotFoundError(
                 f"there is no session `{reference}`", suggestions=[Advice("run `{learn_list}` to see which there are")]
             )
+        if len({one.id for one in fitting}) > 1:
+            shown = ", ".join(f"`{one.id}`" for one in fitting[:_MOST_FITTING])
+            raise UsageError(f"{len(fitting)} sessions begin with `{reference}`", suggestions=[f"such as {shown}"])
         return read_session(fitting[0].path, fitting[0].id)
+
+    def without_secrets(self, session: Session) -> Session:
+        """A session that may be shown, or learnt from."""
+        return hide_secrets(session, self._wiring.find_redactor().value)
 
     def count_calls(self, found: Found) -> int:
         """How many calls a session has; 0 for one that cannot be read."""
@@ -138,7 +146,7 @@ class Learning:
 
     def _study(self, session: Session, selection: _Selection, wishes: Wishes, description: str, name: str) -> _Studied:
         """The same, with nothing kept."""
-        session = hide_secrets(session, self._wiring.find_redactor().value)
+        session = self.without_secrets(session)
         first, last = _range(session, selection)
         calls = [call for call in session.calls if _is_wanted(call.number, first, last, selection.numbers)]
         if not session.calls:
