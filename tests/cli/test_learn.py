@@ -415,6 +415,45 @@ def test_a_text_that_never_changes_is_asked_about(learn: Learn) -> None:
     assert node(settled, "write")["params"]["content"] == "${make.stdout}"
 
 
+def test_prose_that_holds_words_of_a_result_is_asked_about(learn: Learn) -> None:
+    checks = json.dumps([{"name": "unit-tests", "state": "FAILURE"}, {"name": "e2e-chrome", "state": "FAILURE"}])
+    lesson = learn(
+        ("Bash", {"command": "gh pr checks 57 --repo acme/shop --json name,state"}, checks),
+        ("Bash", {"command": "gh pr comment 57 --repo acme/shop --body 'Failing: unit-tests, e2e-chrome'"}, ""),
+        prompt="Comment on PR 57 of acme/shop",
+    )
+    assert [one["settle"] for one in lesson["questions"]] == ["--bind 2.command[7]=gh-pr-checks.stdout"]
+    assert node(lesson, "gh-pr-comment")["params"]["command"][3] == "${number}"
+    assert lesson["document"]["inputs"]["number"]["default"] == "57"
+
+
+def test_turns_of_several_calls_stay_in_the_folder_that_is_given(learn: Learn) -> None:
+    names = ("alpha.txt", "beta.txt")
+    turns = [
+        (
+            ("Bash", {"command": f"sort in/{name}"}, f"a {name}\nb"),
+            ("Write", {"file_path": f"/work/task/out/{name}", "content": f"a {name}\nb\n"}, "written"),
+        )
+        for name in names
+    ]
+    lesson = learn(("Bash", {"command": "ls in"}, "\n".join(names)), *(call for turn in turns for call in turn))
+    inner = node(lesson, "each-write")["params"]["workflow"]
+    assert inner["nodes"][1]["params"]["path"] == "${folder}/out/${item}"
+    assert inner["nodes"][1]["params"]["content"] == "${sort.stdout}\n"
+    assert "/work/task" not in str(lesson["document"]["nodes"])
+    assert lesson["proven"]
+
+
+def test_a_path_is_not_taken_from_the_step_that_was_given_it(learn: Learn) -> None:
+    path = "/work/task/src/app.py"
+    lesson = learn(
+        ("Read", {"file_path": path}, "import os"),
+        ("Edit", {"file_path": path, "old_string": "import os", "new_string": "import sys"}, ""),
+    )
+    assert [one["id"] for one in lesson["document"]["nodes"]] == ["edit"]
+    assert lesson["questions"] == []
+
+
 def test_what_the_last_calls_told_is_kept_and_given(learn: Learn) -> None:
     digest = "9f86d081884c7d65"
     lesson = learn(

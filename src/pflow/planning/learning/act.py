@@ -54,6 +54,12 @@ class Act(Frozen):
     fixed: tuple[ValuePath, ...] = ()
 
     @property
+    def told(self) -> Mapping[str, object]:
+        """The outputs that say something: a call that only reads often repeats what it was given."""
+        given = list(self.params.values())
+        return {name: value for name, value in self.outputs.items() if self.effects or value not in given}
+
+    @property
     def shape(self) -> tuple[object, ...]:
         """What calls have in common that may be turns of one loop."""
         command = self.params.get("command")

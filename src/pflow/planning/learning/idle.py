@@ -6,7 +6,7 @@ A call whose result was cut may have served something.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pflow.core.json_type import Json, objects_in
 from pflow.planning.learning.leaf import leaves
@@ -15,11 +15,11 @@ from pflow.planning.learning.learned import LearnedStep
 _REFERENCE = re.compile(r"(?<!\$)\$\{([\w-]+)|steps\[\"([^\"]+)\"\]")
 
 
-def idle_calls(document: Json, steps: Sequence[LearnedStep]) -> frozenset[int]:
-    """The numbers of these calls."""
+def idle_calls(document: Json, steps: Sequence[LearnedStep], related: Collection[str] = ()) -> frozenset[int]:
+    """The numbers of these calls; `related` are steps that a person has to decide about."""
     taken = {str(node["id"]): _references(node) for node in objects_in(document.get("nodes"))}
     acting = {step.id.partition("/")[0] for step in steps if any(act.effects for act in step.acts)}
-    live = acting | (_references(document.get("outputs")) & taken.keys())
+    live = acting | set(related) | (_references(document.get("outputs")) & taken.keys())
     waiting = list(live)
     while waiting:
         found = (taken[waiting.pop()] & taken.keys()) - live

@@ -16,11 +16,13 @@ from pflow.planning.learning.leaf import at, leaves, named, replaced, spell_path
 from pflow.planning.learning.learned import Bound, Learned, LearnedStep, Question, Wishes
 from pflow.planning.learning.literal import Inputs, Task
 from pflow.planning.learning.loops import Loop, find_loop, varying
+from pflow.planning.learning.nodes import Nodes
 from pflow.planning.learning.outcome import find_outputs
 from pflow.planning.learning.select import is_written
 from pflow.planning.learning.source import Produced
 from pflow.planning.learning.turns import find_turns, inner_workflow, segments
 from pflow.planning.learning.wording import (
+    find_wording,
     is_ordered_by_data,
     option_of,
     said_of,
@@ -53,11 +55,12 @@ class _Learner:
         self._task = task
         self._wishes = wishes
         self._gap = "llm" if wishes.llm else "ask"
-        self._nodes: list[Json] = []
+        self._nodes = Nodes(self.inputs.names)
         self._sources = Sources()
         self._steps: list[LearnedStep] = []
         self._questions: list[Question] = []
         self._bounds: list[Bound] = []
+        self._related: set[str] = set()
         self._last = ""
 
     def add(self, turns: Sequence[Sequence[Act]]) -> None:
@@ -97,10 +100,10 @@ class _Learner:
         return find_loop(acts, self._sources.produced) if len(acts) > 1 and is_bindable else None
 
     def finish(self, answer: str) -> Learned:
-        document: Json = {"nodes": self._nodes}
+        document: Json = {"nodes": self._nodes.all}
         if self.inputs.declared:
             document = {"inputs": self.inputs.declared, **document}
-        if is_ordered_by_data(self._nodes, self._steps):
+        if is_ordered_by_data(self._nodes.all, self._steps):
             document["edges"] = "data"
         if self._last:
             outputs = find_outputs(answer, self._sources.produced) or {"result": f"${{{self._last}}}"}
@@ -110,7 +113,7 @@ class _Learner:
             steps=tuple(self._steps),
             inputs=self.inputs.values,
             questions=tuple(self._questions),
-            idle=idle_calls(document, self._steps),
+            idle=idle_calls(document, self._steps, self._related),
         )
 
     # Steps
@@ -125,7 +128,7 @@ class _Learner:
                 f"call {act.number}: its result was cut, so that nothing is bound to it", f"--bind N.ARG={name}.…"
             )
         else:
-            self._sources.add(Produced(id=name, outputs=act.outputs))
+            self._sources.add(Produced(id=name, outputs=act.told))
 
     def _add_loop(self, acts: Sequence[Act], loop: Loop) -> None:
         self._bounds = []
@@ -149,12 +152,12 @@ class _Learner:
             return False
         taken: list[str] = []
         for act in turns[0]:
-            taken.append(self._free(slug_of(act.label), taken))
-        found = find_turns(turns, taken, self._sources.produced)
+            taken.append(self._nodes.free(slug_of(act.label), taken))
+        found = find_turns(turns, taken, self._sources.produced, self.inputs.literal)
         if found is None:
             return False
         batch, items, source, confidence = self._batch(acts, found.loop)
-        name = self._free(f"each-{taken[-1]}")
+        name = self._nodes.free(f"each-{taken[-1]}")
         nodes: list[Json] = []
         for id, member, inner, origins in zip(taken, found.members, found.inner, found.origins, strict=True):
             self._bounds = []
@@ -177,7 +180,7 @@ class _Learner:
         element = at(found.loop.column.source.outputs, (*found.loop.column.array, 0))
         document, given = inner_workflow(nodes, main, type_of(element))
         params = {"workflow": document, "inputs": given}
-        self._nodes.append({"id": name, "type": "workflow", "params": params, "batch": batch})
+        self._nodes.add({"id": name, "type": "workflow", "params": params, "batch": batch})
         self._last = f"{name}.results"
         results = [{"result": turn[-1].outputs.get(turn[-1].main)} for turn in turns]
         self._sources.add(Produced(id=name, outputs={"results": results}, is_loop=True))
@@ -187,7 +190,7 @@ class _Learner:
         """The batch of a loop, the array that it is over, the step that gives that, and how sure it is."""
         source = loop.column.source
         if source.parse is not None:
-            source = self._add_parse(source)
+            source = self._nodes.parsed(source)
         items = f"{source.id}{spell_path(loop.column.array)}"
         batch: Json = {"items": f"${{{items}}}", "as": "item"}
         place = f'steps["{source.id}"]{spell_path(loop.column.array)}'
@@ -196,7 +199,7 @@ class _Learner:
             pass
         elif loop.is_sorted:
             key = f"x{spell_path(loop.column.field)}"
-            batch["items"] = f"${{{self._add_let(source.id, 'sorted', f'{place}.sortBy(x, {key})')}.items}}"
+            batch["items"] = f"${{{self._nodes.let(source.id, 'sorted', f'{place}.sortBy(x, {key})')}.items}}"
         elif loop.condition:
             batch["where"] = loop.condition
             confidence = "medium" if len(loop.used) > 1 else "low"
@@ -206,7 +209,7 @@ class _Learner:
         else:
             count = len(loop.used)
             first = f"{place}.first({count})"
-            batch["items"] = f"${{{self._add_let(source.id, 'first', first)}.items}}"
+            batch["items"] = f"${{{self._nodes.let(source.id, 'first', first)}.items}}"
             confidence = "low"
             of = len(loop.column.values)
             self._ask(
@@ -249,33 +252,15 @@ class _Learner:
     def _put_batch(self, acts: Sequence[Act], bound: Mapping[ValuePath, object], batch: Json) -> None:
         name = self._name(acts[0])
         self._put(name, acts[0], replaced(acts[0].params, bound), acts)
-        self._nodes[-1]["batch"] = batch
+        self._nodes.all[-1]["batch"] = batch
         self._last = f"{name}.results"
         outputs = {"results": [act.outputs for act in acts]}
         self._sources.add(Produced(id=name, outputs=outputs, is_loop=True))
 
     def _put(self, name: str, act: Act, params: object, acts: Sequence[Act]) -> None:
-        self._nodes.append({"id": name, "type": act.type, **said_of(act), "params": params})
+        self._nodes.add({"id": name, "type": act.type, **said_of(act), "params": params})
         self._steps.append(LearnedStep(id=name, type=act.type, acts=tuple(acts), bounds=tuple(self._bounds)))
         self._last = f"{name}.{act.main}"
-
-    def _add_parse(self, source: Produced) -> Produced:
-        """The step that takes a text apart; one that does the same already serves."""
-        for node in self._nodes:
-            if node["type"] == "parse" and node["params"] == source.parse:
-                return source._replace(id=str(node["id"]))
-        named_source = source._replace(id=self._free(source.id))
-        self._nodes.append({"id": named_source.id, "type": "parse", "params": dict(source.parse or {})})
-        return named_source
-
-    def _add_let(self, of: str, what: str, expression: str, output: str = "items") -> str:
-        params = {output: expression}
-        for node in self._nodes:
-            if node["type"] == "let" and node["params"] == params:
-                return str(node["id"])
-        name = self._free(f"{of}-{what}")
-        self._nodes.append({"id": name, "type": "let", "params": params})
-        return name
 
     # Arguments
 
@@ -286,7 +271,7 @@ class _Learner:
             self._bounds.append(Bound(argument=spell(path), source=wish or "as it was", confidence="high"))
             reading = self._sources.reading(re.split(r"[.\[]", wish)[0])
             if reading is not None:
-                self._add_parse(reading)
+                self._nodes.parsed(reading)
             return f"${{{wish}}}" if wish else self._literal(value, path)
         if act.number in self._wishes.literal:
             return self._literal(value, path)
@@ -308,12 +293,8 @@ class _Learner:
         if is_written(value) and path[0] != "command" and self._sources.produced:
             return self._add_gap(act, path, str(value))
         parts = self._parts(act, value, path)
-        if path == ("content",) and parts == value and self._sources.produced:
-            last = self._sources.produced[-1]
-            self._ask(
-                f"call {act.number}: `content` is the same text each time; should it come from a result?",
-                f"--bind {act.number}.content={last.id}.{shown_output(last)}",
-            )
+        if parts == value and not act.fixed:
+            self._ask_constant(act, path, parts)
         return parts
 
     def _parts(self, act: Act, value: object, path: ValuePath) -> object:
@@ -339,12 +320,12 @@ class _Learner:
         source = candidate.source
         template = candidate.template
         if source.parse is not None:
-            source = self._add_parse(source)
+            source = self._nodes.parsed(source)
             candidate = candidate._replace(source=source)
             template = candidate.template
         if candidate.is_end:
             end = f'steps["{source.id}"]{spell_path(candidate.path)}.split("/").last()'
-            name = self._add_let(source.id, "end", end if is_text else f"int({end})", "value")
+            name = self._nodes.let(source.id, "end", end if is_text else f"int({end})", "value")
             template = f"${{{name}.value}}"
         self._bounds.append(
             Bound(
@@ -358,9 +339,9 @@ class _Learner:
         return template
 
     def _add_gap(self, act: Act, path: ValuePath, text: str) -> str:
-        gap = Gap(self._gap, self._free(f"{slug_of(act.label)}-{named(path)}"), act, path, text)
+        gap = Gap(self._gap, self._nodes.free(f"{slug_of(act.label)}-{named(path)}"), act, path, text)
         produced = self._sources.produced
-        self._nodes.append(gap.node(produced, self._task.words))
+        self._nodes.add(gap.node(produced, self._task.words))
         self._steps.append(gap.step(produced))
         self._questions.append(gap.question())
         self._bounds.append(Bound(argument=spell(path), source=gap.source, confidence="low"))
@@ -377,16 +358,19 @@ class _Learner:
             f"--bind {act.number}.{spell(path)}={places[0]}",
         )
 
+    def _ask_constant(self, act: Act, path: ValuePath, text: object) -> None:
+        """Ask about text that is the same each time, though it may come from a result."""
+        source = find_wording(text, path, self._sources.produced, self.inputs.is_said)
+        if source is not None:
+            self._related.add(source.id)
+            shown = "results[0]" if source.is_loop else shown_output(source)
+            self._ask(
+                f"call {act.number}: `{spell(path)}` is the same text each time; should it come from a result?",
+                f"--bind {act.number}.{spell(path)}={source.id}.{shown}",
+            )
+
     def _ask(self, text: str, settle: str = "") -> None:
         self._questions.append(Question(text=text, settle=settle))
 
     def _name(self, act: Act) -> str:
-        return self._free(slug_of(act.label))
-
-    def _free(self, wanted: str, others: Sequence[str] = ()) -> str:
-        taken = {node["id"] for node in self._nodes} | self.inputs.declared.keys() | set(others)
-        name, number = wanted, 1
-        while name in taken:
-            number += 1
-            name = f"{wanted}-{number}"
-        return name
+        return self._nodes.free(slug_of(act.label))

@@ -9,7 +9,7 @@ from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
 from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.act import Act
-from pflow.planning.learning.around import find_around
+from pflow.planning.learning.around import Around, find_around
 from pflow.planning.learning.leaf import at, leaves, says_enough, spell_path
 from pflow.planning.learning.loops import Loop, find_loop, part_of, varying
 from pflow.planning.learning.source import Produced
@@ -50,10 +50,15 @@ def _repeated(acts: Sequence[Act], place: int, period: int) -> list[list[Act]]:
     return turns
 
 
-def find_turns(turns: Sequence[Sequence[Act]], names: Sequence[str], before: Sequence[Produced]) -> Turns | None:
+def find_turns(
+    turns: Sequence[Sequence[Act]],
+    names: Sequence[str],
+    before: Sequence[Produced],
+    literal: Callable[[str, ValuePath], str],
+) -> Turns | None:
     """How the arguments of repeated groups come from the elements of an array, and from each other.
 
-    `names` are those of the members' steps.
+    `names` are those of the members' steps; `literal` gives a text of the session as documents have it.
     """
     members = [tuple(turn[place] for turn in turns) for place in range(len(turns[0]))]
     loops = (find_loop(member, before) for member in members)
@@ -67,12 +72,17 @@ def find_turns(turns: Sequence[Sequence[Act]], names: Sequence[str], before: Seq
         from_items: dict[ValuePath, tuple[str, tuple[str, ...]]] = {}
         for path, values in varying(member).items():
             part = part_of(loop, path, values)
+            is_element = part is not None and part.around == Around()
+            whole = None if is_element else _from_turn(members[:place], names, path, values, literal, is_whole=True)
+            if whole is not None:
+                taken[path] = whole
+                continue
             if part is not None:
                 field = spell_path(part.field)
-                taken[path] = part.around.template(f"${{item{field}}}")
+                taken[path] = part.around.template(f"${{item{field}}}", literal(part.around.pieces[0], path))
                 from_items[path] = (field, tuple(part.around.value_in(str(value)) for value in values))
                 continue
-            text = _from_turn(members[:place], names, path, values)
+            text = _from_turn(members[:place], names, path, values, literal)
             if text is None:
                 return None
             taken[path] = text
@@ -82,22 +92,30 @@ def find_turns(turns: Sequence[Sequence[Act]], names: Sequence[str], before: Seq
 
 
 def _from_turn(
-    earlier: Sequence[Sequence[Act]], names: Sequence[str], path: ValuePath, values: Sequence[object]
+    earlier: Sequence[Sequence[Act]],
+    names: Sequence[str],
+    path: ValuePath,
+    values: Sequence[object],
+    literal: Callable[[str, ValuePath], str],
+    *,
+    is_whole: bool = False,
 ) -> str | None:
-    """What an argument takes from an earlier call of the same turn."""
+    """What an argument takes from an earlier call of the same turn: with `is_whole`, all of it, but for an end of line."""
     for place in reversed(range(len(earlier))):
         member = earlier[place]
         if any(act.is_cut for act in member):
             continue
-        for where, value in leaves(member[0].outputs):
+        for where, value in leaves(member[0].told):
             if not says_enough(value, path, where):
                 continue
             given = [at(act.outputs, where) for act in member]
             if given == list(values):
                 return f"${{{names[place]}{spell_path(where)}}}"
             around = find_around([str(one) for one in values], str(value))
-            if around is not None and [around.value_in(str(one)) for one in values] == [str(one) for one in given]:
-                return around.template(f"${{{names[place]}{spell_path(where)}}}")
+            if around is None or (is_whole and around.pieces != ("", "\n")):
+                continue
+            if [around.value_in(str(one)) for one in values] == [str(one) for one in given]:
+                return around.template(f"${{{names[place]}{spell_path(where)}}}", literal(around.pieces[0], path))
     return None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pflow.core.json_type import Json
 from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.act import Act
 from pflow.planning.learning.bind import seen_outputs
-from pflow.planning.learning.leaf import spell_path
+from pflow.planning.learning.leaf import leaves, spell_path, telling_words
 from pflow.planning.learning.learned import LearnedStep
 from pflow.planning.learning.source import Produced
 
@@ -41,6 +41,22 @@ def shown_output(produced: Produced) -> str:
     return next(
         (name for name in ("result", "stdout", "content", "response") if name in outputs), next(iter(outputs), "")
     )
+
+
+def find_wording(
+    text: object, path: ValuePath, produced: Sequence[Produced], is_said: Callable[[str], bool]
+) -> Produced | None:
+    """The last result whose words stand in a text that people read, unless the user wrote them."""
+    if not isinstance(text, str) or path == ("command",) or path[-1:] == (0,):
+        return None
+    if path == ("content",):
+        return produced[-1] if produced else None
+    words = {word for word in telling_words(text) if not is_said(word)} if " " in text.strip() else set()
+    for one in reversed(produced):
+        given = [str(value) for _, value in leaves(one.outputs)]
+        if any(word in value for word in words for value in given):
+            return one
+    return None
 
 
 def spell(path: ValuePath) -> str:
