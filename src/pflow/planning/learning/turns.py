@@ -100,7 +100,7 @@ def _from_turn(
     *,
     is_whole: bool = False,
 ) -> str | None:
-    """What an argument takes from an earlier call of the same turn: with `is_whole`, all of it, but for an end of line."""
+    """What an argument takes from an earlier call of the same turn; with `is_whole`, all of it but for a line end."""
     for place in reversed(range(len(earlier))):
         member = earlier[place]
         if any(act.is_cut for act in member):
