@@ -14,6 +14,7 @@ from pflow.cli.learning.lesson_text import render_lesson
 from pflow.cli.learning.session_text import call_lines, call_name, session_lines
 from pflow.core.errors import UsageError
 from pflow.core.project.search import current_directory
+from pflow.core.session.number_list import read_numbers
 
 if TYPE_CHECKING:
     from pflow.core.session.call import Session
@@ -30,7 +31,6 @@ Examples:
 \b
 Exit codes: 0 the replay gave what the session did, 1 it differs, 2 there is nothing to learn from.
 """
-_MOST_NUMBERS = 10_000
 
 
 @click.command(short_help="Make a workflow of what an agent did in a session.", epilog=EXAMPLE)
@@ -78,7 +78,7 @@ def learn(
         return _list(console, learning.sessions(directory), directory)
     if name and file:
         raise UsageError("`--name` and `-o` exclude each other", suggestions=["give one of them"])
-    numbers = _numbers(calls)
+    numbers = read_numbers(calls)
     if numbers and (first or last):
         raise UsageError("`--calls` does not go with `--from` and `--to`", suggestions=["give one or the other"])
     found = learning.read(session, directory)
@@ -120,17 +120,6 @@ def _list_calls(console: Console, session: Session) -> int:
     lines = list(call_lines(session)) or [f"the session `{session.id}` has no calls of tools"]
     console.reply({"session": session.id, "host": session.host, "prompts": prompts, "calls": rows}, "\n".join(lines))
     return 0
-
-
-def _numbers(text: str) -> frozenset[int]:
-    found: set[int] = set()
-    for part in filter(None, text.replace(" ", "").split(",")):
-        match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part)
-        low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if not 0 < low <= high or high - low > _MOST_NUMBERS:
-            raise UsageError(f"`{part}` is not a call or a range of calls", suggestions=["write `--calls 3,5-9`"])
-        found.update(range(low, high + 1))
-    return frozenset(found)
 
 
 def _bindings(words: tuple[str, ...]) -> dict[tuple[int, str], str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import WorkflowText
 from pflow.core.session.call import Session
 from pflow.core.session.find import HOSTS, Found, find_sessions, read_session
+from pflow.core.session.number_list import write_numbers
 from pflow.execution.check import Checked, check_source
 from pflow.execution.replay.replay import replay_checked
 from pflow.execution.replay.rule import plain
@@ -326,23 +327,15 @@ def _is_wanted(number: int, first: int, last: int, numbers: Collection[int]) -> 
 
 
 def _questions(chosen: Chosen, host: str) -> list[Question]:
-    settles = {"failed": f"--calls {_list([act.number for act in chosen.kept])}", "lacks": _import(host)}
+    settles = {
+        "failed": f"--calls {write_numbers(act.number for act in chosen.kept) or 'LIST'}",
+        "lacks": _import(host),
+    }
     return [Question(text=text, settle=settles[kind]) for kind, text in chosen.questions]
 
 
 def _import(host: str) -> str:
     return Advice("{import_servers}", host=host if host in _IMPORTED else "FILE")
-
-
-def _list(numbers: Sequence[int]) -> str:
-    """Numbers as `--calls` takes them."""
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and spans[-1][1] == number - 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return ",".join(f"{first}-{last}" if first != last else f"{first}" for first, last in spans) or "LIST"
 
 
 def _first_line(text: str) -> str:
