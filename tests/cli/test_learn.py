@@ -444,6 +444,14 @@ def test_turns_of_several_calls_stay_in_the_folder_that_is_given(learn: Learn) -
     assert lesson["proven"]
 
 
+def test_steps_that_lead_to_no_effect_run_in_the_order_of_the_session(learn: Learn) -> None:
+    looked = ("Bash", {"command": "ls"}, "alpha.txt")
+    apart = learn(looked, ("Bash", {"command": "touch out.txt"}, ""), words=["--keep-all"])
+    assert "edges" not in apart["document"]
+    led = learn(looked, ("Bash", {"command": "touch alpha.txt"}, ""), words=["--keep-all", "--overwrite"])
+    assert led["document"]["edges"] == "data"
+
+
 def test_a_path_is_not_taken_from_the_step_that_was_given_it(learn: Learn) -> None:
     path = "/work/task/src/app.py"
     lesson = learn(

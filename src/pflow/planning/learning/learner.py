@@ -10,8 +10,8 @@ from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.act import Act
 from pflow.planning.learning.around import Around, find_arounds
 from pflow.planning.learning.bind import Candidate, Confidence, Sources
+from pflow.planning.learning.dependence import idle_calls, is_ordered_by_data
 from pflow.planning.learning.gap import Gap
-from pflow.planning.learning.idle import idle_calls
 from pflow.planning.learning.leaf import at, leaves, named, replaced, spell_path
 from pflow.planning.learning.learned import Bound, Learned, LearnedStep, Question, Wishes
 from pflow.planning.learning.literal import Inputs, Task
@@ -23,7 +23,6 @@ from pflow.planning.learning.source import Produced
 from pflow.planning.learning.turns import find_turns, inner_workflow, segments
 from pflow.planning.learning.wording import (
     find_wording,
-    is_ordered_by_data,
     option_of,
     said_of,
     shown_output,
@@ -103,7 +102,7 @@ class _Learner:
         document: Json = {"nodes": self._nodes.all}
         if self.inputs.declared:
             document = {"inputs": self.inputs.declared, **document}
-        if is_ordered_by_data(self._nodes.all, self._steps):
+        if is_ordered_by_data(document, self._steps):
             document["edges"] = "data"
         if self._last:
             outputs = find_outputs(answer, self._sources.produced) or {"result": f"${{{self._last}}}"}

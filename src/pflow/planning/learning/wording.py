@@ -9,7 +9,6 @@ from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.act import Act
 from pflow.planning.learning.bind import seen_outputs
 from pflow.planning.learning.leaf import leaves, spell_path, telling_words
-from pflow.planning.learning.learned import LearnedStep
 from pflow.planning.learning.source import Produced
 
 
@@ -26,12 +25,6 @@ def option_of(act: Act, path: ValuePath) -> str:
 def said_of(act: Act) -> Json:
     """What the agent said before a call, in a line."""
     return {"description": act.said.strip().splitlines()[0][:200]} if act.said.strip() else {}
-
-
-def is_ordered_by_data(nodes: Sequence[Json], steps: Sequence[LearnedStep]) -> bool:
-    """Whether the order follows from what steps take from each other: only the last thing done has an effect."""
-    effects = [position for position, step in enumerate(steps) if any(act.effects for act in step.acts)]
-    return len(nodes) > 1 and all(position == len(steps) - 1 for position in effects)
 
 
 def shown_output(produced: Produced) -> str:
