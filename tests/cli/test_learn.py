@@ -509,6 +509,15 @@ def test_a_model_is_told_the_task_and_how_the_text_was_written_before(learn: Lea
     assert lesson["proven"]
 
 
+def test_of_a_long_text_whole_lines_are_the_example(learn: Learn) -> None:
+    rows = [f"- row {number} of a long table" for number in range(200)]
+    lesson = learn(ls("alpha.txt"), write("\n".join(rows)))
+    example = node(lesson, "write-content")["params"]["prompt"].partition("<example>\n")[2].partition("\n</example>")[0]
+    *lines, last = example.split("\n")
+    assert lines == rows[: len(lines)]
+    assert (20 < len(lines) < 100, last) == (True, "(and so on)")
+
+
 def test_a_document_is_called_as_it_is_saved(pflow: Pflow, tmp_path: Path) -> None:
     session = write_session(tmp_path / "session.jsonl", "/work/task", "Count the words", [ls("alpha.txt", "beta.txt")])
     assert pflow("learn", str(session), "--name", "counts").code == 0

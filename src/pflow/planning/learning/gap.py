@@ -18,7 +18,7 @@ OUTPUT = {"llm": "response", "ask": "answer.text"}
 """The output that holds the text, by node type."""
 
 _MOST_TASK = 2_000
-_MOST_EXAMPLE = 4_000
+_MOST_EXAMPLE = 1_500
 """Characters of what the user wrote, and of what the agent wrote, that a model is shown."""
 
 
@@ -59,7 +59,7 @@ class Gap:
 
     def _target(self) -> str:
         path = self._act.params.get("path")
-        if self._act.type == "write-file" and isinstance(path, str):
+        if self._what == "content" and isinstance(path, str):
             return f"the {self._what} of `{posixpath.basename(path)}`"
         return f"the `{self._what}` for `{self._act.label}`"
 
@@ -77,5 +77,7 @@ class Gap:
 def _safe(text: str, most: int) -> str:
     """Text of a session in which nothing is a template or stands for a secret."""
     text = MARK.sub("(a secret)", text.strip("\n"))
-    short = text if len(text) <= most else f"{text[:most].rstrip()}\n(and so on)"
-    return escaped("\n".join(line.rstrip() for line in short.split("\n")))
+    if len(text) > most:
+        whole_lines = text[:most].rpartition("\n")[0]
+        text = (whole_lines or text[:most]) + "\n(and so on)"
+    return escaped("\n".join(line.rstrip() for line in text.split("\n")))
