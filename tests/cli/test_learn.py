@@ -452,6 +452,34 @@ def test_steps_that_lead_to_no_effect_run_in_the_order_of_the_session(learn: Lea
     assert led["document"]["edges"] == "data"
 
 
+def test_calls_made_side_by_side_are_turns_where_the_later_ones_take_from_the_former(learn: Learn) -> None:
+    names = ("alpha.txt", "beta.txt", "gamma.txt")
+    sorts: list[Played] = [("Bash", {"command": f"sort in/{name}"}, f"a {name}\nb") for name in names]
+    writes: list[Played] = [
+        ("Write", {"file_path": f"/work/task/out/{name}", "content": f"a {name}\nb\n"}, "written") for name in names
+    ]
+    lesson = learn(ls(*names), *sorts, *writes)
+    assert [one["id"] for one in lesson["document"]["nodes"]] == ["ls", "ls-lines", "each-write"]
+    inner = node(lesson, "each-write")["params"]["workflow"]["nodes"]
+    assert inner[1]["params"] == {"path": "${folder}/out/${item}", "content": "${sort.stdout}\n"}
+    assert (lesson["proven"], lesson["replay"]["equal"]) == (True, 7)
+
+
+@pytest.mark.parametrize(
+    ("owners", "condition"),
+    [
+        ([None, "ada", None, "bob"], "item.owner == null"),
+        (["ada", None, "bob", None], "item.owner != null"),
+        (["ada", "root", "bob", "root"], 'item.owner != "root"'),
+    ],
+)
+def test_elements_are_told_apart_by_what_they_lack(learn: Learn, owners: list[str | None], condition: str) -> None:
+    listed = json.dumps([{"file": f"note-{n}.txt", "owner": owner} for n, owner in enumerate(owners, 1)])
+    lesson = learn(("Bash", {"command": "jq . index.json"}, listed), cat("note-1.txt"), cat("note-3.txt"))
+    assert node(lesson, "cat")["batch"]["where"] == condition
+    assert lesson["proven"]
+
+
 def test_a_path_is_not_taken_from_the_step_that_was_given_it(learn: Learn) -> None:
     path = "/work/task/src/app.py"
     lesson = learn(

@@ -20,7 +20,7 @@ from pflow.planning.learning.nodes import Nodes
 from pflow.planning.learning.outcome import find_outputs
 from pflow.planning.learning.select import is_written
 from pflow.planning.learning.source import Produced
-from pflow.planning.learning.turns import find_turns, inner_workflow, segments
+from pflow.planning.learning.turns import find_turns, inner_workflow, joined_runs, segments
 from pflow.planning.learning.wording import (
     find_wording,
     option_of,
@@ -43,8 +43,9 @@ def learn_document(acts: Sequence[Act], task: Task, answer: str = "", wishes: Wi
     """A document that makes the same calls; text that equals no result comes from a model, or from a person."""
     learner = _Learner(task, wishes or Wishes())
     learner.inputs.count(act.params for act in acts)
-    for turns in segments(acts):
-        learner.add(turns)
+    waiting = segments(acts)
+    while waiting:
+        waiting = waiting[learner.add(waiting) :]
     return learner.finish(answer)
 
 
@@ -62,7 +63,15 @@ class _Learner:
         self._related: set[str] = set()
         self._last = ""
 
-    def add(self, turns: Sequence[Sequence[Act]]) -> None:
+    def add(self, waiting: Sequence[Sequence[Sequence[Act]]]) -> int:
+        """Write what comes next; how many of the segments that is."""
+        for joined in joined_runs(waiting, self._sources.produced):
+            if self._add_turns(joined):
+                return len(joined[0])
+        self._add_segment(waiting[0])
+        return 1
+
+    def _add_segment(self, turns: Sequence[Sequence[Act]]) -> None:
         acts = [act for turn in turns for act in turn]
         if len(turns[0]) == 1:
             self._add_run(acts)

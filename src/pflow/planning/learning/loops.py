@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from pflow.core.frozen import Frozen
 from pflow.core.template.compiled import ValuePath
@@ -92,11 +92,24 @@ def _condition(column: Column, used: Sequence[int]) -> str:
         found = _equality(name, inside, outside) or _comparison(name, inside, outside) or _ending(name, inside, outside)
         if found:
             return found
+    return _unequal(elements, fields, used)
+
+
+def _unequal(elements: Sequence[object], fields: Collection[ValuePath], used: Collection[int]) -> str:
+    """What all elements without a turn have in common, if there are several, and none with a turn has."""
+    for field in sorted(fields, key=lambda one: (len(one), str(one))):
+        inside = [at(element, field) for index, element in enumerate(elements) if index in used]
+        outside = [at(element, field) for index, element in enumerate(elements) if index not in used]
+        found = _equality(f"item{spell_path(field)}", outside, inside) if len(outside) > 1 else ""
+        if " == " in found:
+            return found.replace(" == ", " != ", 1)
     return ""
 
 
 def _equality(name: str, inside: Sequence[object], outside: Sequence[object]) -> str:
     first = inside[0]
+    if all(value is None for value in inside) and None not in outside:
+        return f"{name} == null"
     if not isinstance(first, str | int) or any(value != first or type(value) is not type(first) for value in inside):
         return ""
     if first in outside:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
@@ -48,6 +48,35 @@ def _repeated(acts: Sequence[Act], place: int, period: int) -> list[list[Act]]:
         place += period
         turns.append(list(acts[place : place + period]))
     return turns
+
+
+def joined_runs(found: Sequence[Sequence[Sequence[Act]]], before: Sequence[Produced]) -> Iterator[list[list[Act]]]:
+    """Calls that were made side by side, one run after the other, as turns: the first of each run, the second of each.
+
+    `found` are the segments to come. A run that goes through an array by itself is left to itself, unless it takes
+    whole results of the runs before it.
+    """
+    for count in range(min(_LONGEST_PERIOD, len(found)), 1, -1):
+        runs = [[turn[0] for turn in turns] for turns in found[:count] if len(turns[0]) == 1]
+        if len(runs) < count or len({len(run) for run in runs}) > 1 or len(runs[0]) < 2:
+            continue
+        known = list(before)
+        for place, run in enumerate(runs):
+            if place and not _takes_whole(run, runs[:place]) and find_loop(run, known) is not None:
+                break
+            known.append(Produced(id=run[0].label, outputs={"results": [act.outputs for act in run]}, is_loop=True))
+        else:
+            yield [list(turn) for turn in zip(*runs, strict=True)]
+
+
+def _takes_whole(run: Sequence[Act], earlier: Sequence[Sequence[Act]]) -> bool:
+    names = [one[0].label for one in earlier]
+    found = varying(run).items()
+    return any(_from_turn(earlier, names, path, values, _as_it_is, is_whole=True) for path, values in found)
+
+
+def _as_it_is(text: str, path: ValuePath) -> str:
+    return text
 
 
 def find_turns(
