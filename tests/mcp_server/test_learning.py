@@ -48,6 +48,13 @@ def test_runs_of_single_nodes_become_a_workflow_of_the_library(either: Client, r
     assert [one["stdout"][-3:] for one in outputs["result"]] == ["111", "222", "444", "333"]
 
 
+def test_a_name_that_is_taken_is_refused_in_words_of_the_tool(either: Client, runs: list[str]) -> None:
+    given = {"name": "taken", "description": "Read all notes", "from_runs": runs}
+    assert either.call("workflow_save", **given).data["questions"] == []
+    refused = either.call("workflow_save", **given).error
+    assert (refused["type"], refused["suggestions"]) == ("exists", ["choose another name"])
+
+
 def test_a_draft_can_be_learnt_as_well(either: Client, runs: list[str]) -> None:
     saved = either.call("workflow_save", name="try-notes", is_temp=True, from_runs=runs).data
     assert saved["is_temp"] and saved["proven"]

@@ -127,6 +127,15 @@ def _describe(declared: Input) -> str:
     return declared.type + (f", {declared.description}" if declared.description else "")
 
 
+def misfit(value: object, kind: str) -> str:
+    """Why a value that is no text of a command line cannot be an input of a type; "" if it can."""
+    try:
+        _fit(value, kind)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def _fit(value: object, kind: str) -> object:
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)

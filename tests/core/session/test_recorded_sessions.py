@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pflow.core.errors import NotFoundError, StorageError
+from pflow.core.errors import NotFoundError
 from pflow.core.session.call import Call, Session
 from pflow.core.session.find import detect, read_session
 
@@ -103,5 +103,5 @@ def test_a_file_that_is_no_session_is_refused(tmp_path: Path) -> None:
     other.write_text("nothing here")
     with pytest.raises(NotFoundError):
         read_session(other)
-    with pytest.raises(StorageError):
+    with pytest.raises(NotFoundError):
         read_session(tmp_path / "none.jsonl")

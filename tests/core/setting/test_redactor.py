@@ -322,3 +322,12 @@ def test_a_secret_that_is_no_text_is_hidden_where_it_can_be() -> None:
     redactor = Redactor({"RAW": "\udcff" * 10})
     assert redactor.text("x" + "\udcff" * 10) == "x«secret:RAW»"
     assert redactor.data(b'{"a":"b"}') == b'{"a":"b"}'
+
+
+@pytest.mark.parametrize(
+    "quoted", ["it'\\''s-a-\"secret\"", 'it\'"\'"\'s-a-"secret"', "it''s-a-\"secret\"", 'it\'s-a-""secret""']
+)
+def test_a_secret_with_quotes_is_hidden_as_shells_and_tables_write_it(quoted: str) -> None:
+    hidden = Redactor({"S": 'it\'s-a-"secret"'}).text(f"x {quoted} y")
+    assert "secret:S" in hidden
+    assert quoted not in hidden

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +11,13 @@ import click
 from pflow.cli.command_group import with_console
 from pflow.cli.console import Console
 from pflow.cli.learning.lesson_text import render_lesson
+from pflow.cli.learning.session_text import call_lines, call_name, session_lines
 from pflow.core.errors import UsageError
 from pflow.core.project.search import current_directory
+from pflow.core.session.number_list import read_numbers
 
 if TYPE_CHECKING:
+    from pflow.core.session.call import Session
     from pflow.core.session.find import Found
 
 EXAMPLE = """\b
@@ -24,16 +26,18 @@ Examples:
   pflow learn claude --name triage
   pflow learn session.jsonl -o triage.yaml --calls 3,5-9
   pflow learn --list
+  pflow learn latest --list
 
 \b
 Exit codes: 0 the replay gave what the session did, 1 it differs, 2 there is nothing to learn from.
 """
-_MOST_NUMBERS = 10_000
 
 
 @click.command(short_help="Make a workflow of what an agent did in a session.", epilog=EXAMPLE)
-@click.argument("session", default="latest")
-@click.option("--list", "is_list", is_flag=True, help="List the newest sessions of this directory.")
+@click.argument("session", default="")
+@click.option(
+    "--list", "is_list", is_flag=True, help="List the newest sessions of this directory, or the calls of SESSION."
+)
 @click.option("--from", "first", type=click.IntRange(min=1), metavar="N", help="The first call to learn from.")
 @click.option("--to", "last", type=click.IntRange(min=1), metavar="N", help="The last one.")
 @click.option("--calls", default="", metavar="LIST", help="Exactly these calls, such as `3,5-9`.")
@@ -62,16 +66,19 @@ def learn(
 ) -> int:
     """Make a workflow of the last task in SESSION, prove it by a replay, and keep it with a test.
 
-    SESSION is a file, the beginning of an id, `latest`, or a host whose newest session in this directory is meant:
-    claude, codex, gemini, opencode, cursor, or pflow for what `pflow mcp record` has recorded. No model takes part.
+    SESSION is a file, the beginning of an id, `latest` (the default), or a host whose newest session in this directory
+    is meant: claude, codex, gemini, opencode, cursor, or pflow for what `pflow mcp record` has recorded. No model
+    takes part.
     """
     directory = current_directory() or Path.home()
     learning = console.workspace().learning
     if is_list:
+        if session:
+            return _list_calls(console, learning.without_secrets(learning.read(session, directory)))
         return _list(console, learning.sessions(directory), directory)
     if name and file:
         raise UsageError("`--name` and `-o` exclude each other", suggestions=["give one of them"])
-    numbers = _numbers(calls)
+    numbers = read_numbers(calls)
     if numbers and (first or last):
         raise UsageError("`--calls` does not go with `--from` and `--to`", suggestions=["give one or the other"])
     found = learning.read(session, directory)
@@ -99,24 +106,20 @@ def _list(console: Console, found: list[Found], directory: Path) -> int:
     counted = [console.workspace().learning.count_calls(one) for one in found]
     for row, count in zip(rows, counted, strict=True):
         row["calls"] = count
-    lines = [
-        f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(one.changed_at))}  {one.host:<8}  {one.id[:8]:<8}  "
-        f"{count:>5} calls  {one.prompt[:70]}"
-        for one, count in zip(found, counted, strict=True)
-    ]
+    lines = session_lines(found, counted)
     console.reply({"sessions": rows}, "\n".join(lines) or f"no agent had a session in `{directory}`")
     return 0
 
 
-def _numbers(text: str) -> frozenset[int]:
-    found: set[int] = set()
-    for part in filter(None, text.replace(" ", "").split(",")):
-        match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part)
-        low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if not 0 < low <= high or high - low > _MOST_NUMBERS:
-            raise UsageError(f"`{part}` is not a call or a range of calls", suggestions=["write `--calls 3,5-9`"])
-        found.update(range(low, high + 1))
-    return frozenset(found)
+def _list_calls(console: Console, session: Session) -> int:
+    rows = [
+        {"number": call.number, "tool": call_name(call), "arguments": dict(call.arguments), "ok": call.ok}
+        for call in session.calls
+    ]
+    prompts = [{"before": prompt.before, "text": prompt.text} for prompt in session.prompts]
+    lines = list(call_lines(session)) or [f"the session `{session.id}` has no calls of tools"]
+    console.reply({"session": session.id, "host": session.host, "prompts": prompts, "calls": rows}, "\n".join(lines))
+    return 0
 
 
 def _bindings(words: tuple[str, ...]) -> dict[tuple[int, str], str]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pflow.core.printable import escape, shorten
+from pflow.core.session.number_list import write_numbers
 
 if TYPE_CHECKING:
     from pflow.workspace.learning.lesson import Lesson
 
-_RANK = ("low", "medium", "high")
-_WIDEST = 60
+_WIDEST = 80
 
 
 def render_lesson(lesson: Lesson) -> str:
@@ -19,7 +19,7 @@ def render_lesson(lesson: Lesson) -> str:
     facts = lesson.as_dict()
     lines = [f"calls {lesson.calls} → steps {len(lesson.steps)}"]
     if lesson.explored:
-        lines.append(f"explored, not needed: {_spans(lesson.explored)}")
+        lines.append(f"explored, not needed: {write_numbers(lesson.explored)}")
     lines += ["", *_table(facts["steps"])]
     lines += _section("inputs", [_input(name, one) for name, one in _objects(facts["inputs"]).items()])
     questions = [f"{one.text}{f'   [{one.settle}]' if one.settle else ''}" for one in lesson.questions]
@@ -35,10 +35,11 @@ def render_lesson(lesson: Lesson) -> str:
 def _table(steps: object) -> list[str]:
     rows = [("step", "calls", "binding", "confidence")]
     for step in steps if isinstance(steps, list) else ():
-        bindings = step["bindings"]
-        shown = ", ".join(f"{one['argument']} ← {one['source']}" for one in bindings)
-        sure = min((one["confidence"] for one in bindings), key=_RANK.index, default="")
-        rows.append((step["id"], _spans(step["calls"]) or "–", escape(shorten(shown, _WIDEST)), sure))
+        begin = (step["id"], write_numbers(step["calls"]) or "–")
+        for one in step["bindings"] or [None]:
+            bound = ("", "") if one is None else (f"{one['argument']} ← {one['source']}", one["confidence"])
+            rows.append((*begin, escape(shorten(bound[0], _WIDEST)), bound[1]))
+            begin = ("", "")
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return [
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, (*widths, 0), strict=True)).rstrip() for row in rows
@@ -73,13 +74,3 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
 
 def _objects(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _spans(numbers: Sequence[int]) -> str:
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and spans[-1][1] == number - 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return ",".join(f"{first}-{last}" if first != last else f"{first}" for first, last in spans)

@@ -41,7 +41,7 @@ _EXAMPLE = """\b
     show_default=True,
     help="Call what is not recorded, or everything, for real, and write the cassettes.",
 )
-@click.option("--update", is_flag=True, help="Write the outputs that there are where others are expected.")
+@click.option("--update", is_flag=True, help="Write the outputs and counts that there are where others are expected.")
 @click.option("--strict", is_flag=True, help="Fail a test that does not use all of its recordings.")
 @click.option("--live", is_flag=True, help="Run the workflows for real, and say how outputs drifted from recordings.")
 @click.option(

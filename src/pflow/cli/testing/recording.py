@@ -31,7 +31,8 @@ def record_outcome(console: Console, outcome: Outcome, name: str, word: str) -> 
     code = show_outcome(console, outcome)
     if outcome.status not in ("completed", "failed"):
         console.remark(
-            f"not recorded: the run is {outcome.status}; `pflow runs show RUN --as-test NAME` when it is over"
+            f"not recorded: the run is {outcome.status}; "
+            f"when it is over, `pflow runs show {outcome.run_id} --as-test NAME` makes it a test"
         )
         return code
     try:

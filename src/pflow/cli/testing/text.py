@@ -49,12 +49,13 @@ def case_details(suite: SuiteResult, case: CaseResult, *, strict: bool) -> list[
         names = [f"{call.step} ({call.type})" for call in case.unused]
         lines.append(f"{'error: ' if strict else ''}recorded and not asked for: {_listed(names)}")
     lines += [f"drift of shape: outputs.{escape(one)}" for one in case.drift]
-    for change in case.changes[:_MOST_LISTED]:
+    told = {finding.where for finding in case.findings[:_MOST_LISTED]}
+    for change in [one for one in case.changes if one.where not in told][:_MOST_LISTED]:
         lines += [line.replace("expected", "recorded", 1) for line in _finding(change)]
     if case.recorded:
         lines.append(f"recorded to {escape(case.recorded)}")
     if case.updated:
-        lines.append("expected outputs updated")
+        lines.append("expectations updated")
     return [f"{_INDENT}{line}" if line else "" for line in lines]
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from pflow.core.errors import StorageError
 from pflow.core.file.os_call import storage_error
 
-_READ_AND_WRITE = 0o666
+_READ_AND_WRITE = 0o664
+_EVERYTHING = 0o775
 
 
 def replace_file(path: Path, before: bytes, after: bytes) -> None:
@@ -29,21 +30,31 @@ def replace_file(path: Path, before: bytes, after: bytes) -> None:
 def write_file(path: Path, data: bytes) -> None:
     """Make a file, also behind a link, hold `data`; after a crash it holds that, or what it held before.
 
-    A new one is as open to others as the directory that it is in.
+    A new one is as open to others as the directory that it is in, but that only its owner and group may write to it; so
+    are directories that are made for it.
     """
     target = path.resolve()
     try:
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make_folder(target.parent)
         found = target if target.exists() else target.parent
         _put(target, data, stat.S_IMODE(found.stat().st_mode) & _READ_AND_WRITE)
     except OSError as error:
         raise storage_error("write", path, error) from error
 
 
+def _make_folder(path: Path) -> None:
+    if path.exists():
+        return
+    _make_folder(path.parent)
+    path.mkdir(exist_ok=True, mode=0o700)
+    path.chmod(stat.S_IMODE(path.parent.stat().st_mode) & _EVERYTHING)
+
+
 def _put(target: Path, data: bytes, mode: int) -> None:
     temp = target.parent / f".{target.name}.{os.urandom(8).hex()}.tmp"
     try:
-        with temp.open("xb") as file:
+        private = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR)
+        with os.fdopen(private, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, StorageError
 from pflow.core.file.home import find_home
 from pflow.core.frozen import Frozen
@@ -68,6 +69,9 @@ def read_session(path: Path, id: str = "", servers: Sequence[str] = ()) -> Sessi
             return read_opencode(path, id, servers or configured(_opencode_files(os.environ, path.parent)))
         if host:
             return _READERS[host](path)
+    except FileNotFoundError:
+        hint = Advice("run `{learn_list}` to see which sessions there are")
+        raise NotFoundError(f"there is no file `{path}`", suggestions=[hint]) from None
     except OSError as error:
         raise StorageError(f"`{path}` cannot be read: {error.strerror or error}") from None
     known = "Claude Code, Codex, Gemini CLI, opencode and Cursor, and recordings of pflow"

@@ -79,6 +79,10 @@ def _escaped(value: str) -> Iterator[tuple[str, str]]:
     import json
 
     yield "repr", repr(value)[1:-1]
+    yield "shell", value.replace("'", "'\\''")
+    yield "shell-2", value.replace("'", "'\"'\"'")
+    yield "sql", value.replace("'", "''")
+    yield "csv", value.replace('"', '""')
     ascii_json = json.dumps(value)[1:-1]
     yield "json-ascii", ascii_json
     yield "json-ascii-2", json.dumps(ascii_json)[1:-1]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+
+from orjson import dumps
 
 from pflow.core.cassette.cassette import Cassette, Recorded
 from pflow.core.document.position import show_path
 from pflow.core.errors import ExpressionError
+from pflow.core.expression.reference import references
+from pflow.core.expression.tree import Expression
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import JsonView
+from pflow.core.printable import shorten
 from pflow.core.suite.match import MISSING, Mismatch, mismatches
 from pflow.core.suite.suite import Case, ExpectedStep
 from pflow.core.template.computed import truth
@@ -22,6 +27,9 @@ from pflow.execution.replay.step import Played, PlayedStep
 
 MOST_FINDINGS = 20
 """Findings of one test that are listed; the first is the one to look at."""
+
+_LONGEST_VALUE = 100
+"""Characters of a value that an expression read."""
 
 
 class Finding(Frozen):
@@ -95,7 +103,7 @@ def _findings(case: Case, plan: Plan, replayed: Replayed, played: Played) -> Ite
             yield Finding(where=f"that[{index}]", message=error.message)
             continue
         if not holds:
-            yield Finding(where=f"that[{index}]", message=f"`{expression.text}` does not hold")
+            yield Finding(where=f"that[{index}]", message=_unheld(expression, names))
 
 
 def names_of(replayed: Replayed, played: Played, outputs: JsonView) -> dict[str, object]:
@@ -111,6 +119,26 @@ def names_of(replayed: Replayed, played: Played, outputs: JsonView) -> dict[str,
         "calls": dict(replayed.kinds),
         "error": None if replayed.error is None else plain(dict(replayed.error)),
     }
+
+
+def _unheld(expression: Expression, names: Mapping[str, object]) -> str:
+    """That an expression does not hold, with the values that it read."""
+    read = {one.text: _at(names, one.keys) for one in references(expression)}
+    values = [
+        f"`{text}` is {shorten(dumps(value, default=str).decode(), _LONGEST_VALUE)}" for text, value in read.items()
+    ]
+    return f"`{expression.text}` does not hold" + (f": {', '.join(values)}" if values else "")
+
+
+def _at(value: object, keys: Sequence[str | int]) -> object:
+    for key in keys:
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, list | tuple) and isinstance(key, int):
+            value = value[key] if key < len(value) else None
+        else:
+            return None
+    return value
 
 
 def _step(name: str, wanted: ExpectedStep, steps: list[PlayedStep]) -> Iterator[Finding]:

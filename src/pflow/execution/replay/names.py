@@ -12,6 +12,7 @@ from pflow.core.json_type import canonical
 from pflow.core.suggest import did_you_mean
 from pflow.core.suite.suite import Case
 from pflow.core.value_type import UNKNOWN, ValueType, of_fields, of_kinds, of_schema
+from pflow.engine.binding import misfit
 from pflow.engine.plan import Plan
 from pflow.execution.replay.coverage import edges_of
 
@@ -48,8 +49,12 @@ class CaseCheck:
         here: Path = ("tests", case.name)
         expect: Path = (*here, "expect")
         expected = case.expected
-        for name in case.inputs:
+        for name, value in case.inputs.items():
             yield from self._known(name, self._plan.inputs, "input", (*here, "inputs", name), key=True)
+            declared = self._plan.inputs.get(name)
+            problem = misfit(value, declared.type) if declared is not None else ""
+            if problem:
+                yield self._places.issue("wrong-type", f"input `{name}` {problem}", (*here, "inputs", name))
         for field, names in (("stub", case.stubs), ("real", case.real)):
             yield from self._all_known(names, (*here, field))
         for index, name in enumerate(expected.reached):

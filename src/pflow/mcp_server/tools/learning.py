@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pflow.core.errors import UsageError
+from pflow.core.errors import ExistsError, UsageError
 from pflow.core.json_type import Json
 from pflow.mcp_server.envelope import ToolReply, succeed
 from pflow.mcp_server.tool_spec import Arguments
@@ -28,20 +28,24 @@ def save_learnt(workspace: Workspace, name: str, description: str, arguments: Ar
             "a workflow of the library needs a `description`",
             suggestions=["say in a sentence what it is for; workflow_discover finds it by that"],
         )
-    lesson = workspace.learning.learn(
-        workspace.session_of(runs),
-        keep_all=True,
-        name=name,
-        is_draft=bool(arguments.get("is_temp")),
-        description=description,
-    )
+    try:
+        lesson = workspace.learning.learn(
+            workspace.session_of(runs),
+            keep_all=True,
+            name=name,
+            is_draft=bool(arguments.get("is_temp")),
+            description=description,
+        )
+    except ExistsError as error:  # whose advice is an option of the command line
+        raise ExistsError(error.message, suggestions=["choose another name"]) from None
     facts = lesson.as_dict()
-    kept = ("steps", "inputs", "questions", "proven", "replay", "test")
+    kept = ("steps", "inputs", "proven", "replay", "test")
     data: Json = {
         "name": lesson.name,
         "path": str(lesson.path),
         "is_temp": lesson.is_draft,
         **{key: facts[key] for key in kept if key in facts},
+        "questions": [one.text for one in lesson.questions],
     }
     proof = lesson.proof
     lines = [

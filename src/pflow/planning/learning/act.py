@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from pflow.core.frozen import Frozen
 from pflow.core.session.call import Call
+from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.shell_reading import only_reads, split_directory, words_of
 
 _REPLACE = (
@@ -33,7 +34,10 @@ FindTool = Callable[[str, str], Tool | None]
 
 
 class Act(Frozen):
-    """What a call did. `main` is the output that holds its result; `lacks` says why no step can do the same."""
+    """What a call did. `main` is the output that holds its result; `lacks` says why no step can do the same.
+
+    Arguments at `fixed` paths are what the agent meant, wherever else the same text stands.
+    """
 
     number: int
     type: str
@@ -47,6 +51,13 @@ class Act(Frozen):
     said: str = ""
     looks: bool = False
     lacks: str = ""
+    fixed: tuple[ValuePath, ...] = ()
+
+    @property
+    def told(self) -> Mapping[str, object]:
+        """The outputs that say something: a call that only reads often repeats what it was given."""
+        given = list(self.params.values())
+        return {name: value for name, value in self.outputs.items() if self.effects or value not in given}
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -121,6 +132,7 @@ def _edit(about: Act, call: Call) -> Act:
         params={"command": ["python3", "-c", _REPLACE, path, old, new, "-1" if given.get("all") else "1"]},
         outputs={"stdout": "", "stderr": "", "exit_code": 0},
         main="stdout",
+        fixed=(("command", 4),),
         said=about.said or "Replace in a file what the agent replaced",
     )
 

@@ -25,6 +25,8 @@ _FURTHER = 0.9
 """What a step more between a result and its use takes from a score."""
 
 _EXACT, _READ, _PART, _END = 1.0, 0.6, 0.5, 0.4
+_CONTENT = ("content",)
+_WHOLE_TEXTS = (("stdout",), ("content",), ("response",), ("result",))
 _SPACE = re.compile(r"\s")
 _WORD = re.compile(r"\w")
 
@@ -91,7 +93,19 @@ class Sources:
     def find(self, value: object, path: ValuePath) -> Choice:
         """The best source of a whole argument."""
         found = [*self._equal(self._steps, value, path, _EXACT), *self._equal(self._read, value, path, _READ)]
+        if not found and path == _CONTENT:
+            found = list(self._texts(str(value)))
         return _best(found or list(self._ends(value, path)))
+
+    def _texts(self, content: str) -> Iterator[Candidate]:
+        """All of what a step printed, which was written to a file as it was: however short, that is hardly chance."""
+        text = content.rstrip("\n")
+        for distance, one in enumerate(reversed(self._steps)):
+            for place in one.places.get((str, text), ()) if not one.produced.is_loop else ():
+                if place in _WHOLE_TEXTS:
+                    yield Candidate(
+                        source=one.produced, path=place, text=text, score=_FURTHER**distance, confidence="medium"
+                    )
 
     def _ends(self, value: object, path: ValuePath) -> Iterator[Candidate]:
         """Names of files in paths, and what addresses end with."""

@@ -39,12 +39,13 @@ class Question(Frozen):
 
 
 class Learned(Frozen):
-    """A document, the steps that do something in it, and what a person should look at."""
+    """A document, the steps that do something in it, and what a person should look at; `idle` calls serve nothing."""
 
     document: Json
     steps: tuple[LearnedStep, ...]
     inputs: Mapping[str, object] = {}
     questions: tuple[Question, ...] = ()
+    idle: frozenset[int] = frozenset()
 
 
 class Wishes(Frozen):

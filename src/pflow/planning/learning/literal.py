@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date, datetime
 
 from pflow.core.frozen import Frozen
@@ -20,6 +20,7 @@ _REPEATED_STEPS = 3
 _MOST_REPEATED = 3
 _SMALLEST_NUMBER = 2
 _SAID = "As the user named it"
+_VERSION = re.compile(r"v?\d+(\.\d+)+([-+.]?\w+)*")
 _NAME = re.compile(r"[^a-z0-9]+")
 
 
@@ -49,6 +50,11 @@ class Inputs:
         return dict(sorted(self._declared.items(), key=lambda item: "default" in item[1]))
 
     @property
+    def names(self) -> Collection[str]:
+        """The names that are declared, also those to come."""
+        return self._declared.keys()
+
+    @property
     def values(self) -> dict[str, object]:
         """What they were in the session; secrets have none."""
         return dict(self._values)
@@ -64,16 +70,22 @@ class Inputs:
         most = [(value, count) for value, count in seen.most_common(_MOST_REPEATED) if count >= _REPEATED_STEPS]
         self._repeated = {value: names[value] for value, _ in most}
 
-    def whole(self, value: object, path: ValuePath) -> object | None:
-        """A template for an argument that is an input as a whole; None for any other."""
-        if isinstance(value, bool) or path[0] == "command" or not isinstance(value, str | int):
+    def said(self, value: object, path: ValuePath) -> object | None:
+        """A template for an argument that the user wrote as a whole; None for any other."""
+        if isinstance(value, bool) or not isinstance(value, str | int) or path[0] == "cwd":
             return None
         if isinstance(value, int):
-            return self._take(path, value) if value >= _SMALLEST_NUMBER and self._is_said(str(value)) else None
-        if value in self._repeated and not self._is_inside(value):
-            return self._take(path, value)
-        is_said = len(value) >= 4 and "\n" not in value and self._is_said(value)
+            return self._take(path, value) if value >= _SMALLEST_NUMBER and self.is_said(str(value)) else None
+        if path[0] == "command":
+            return self._named(value, path) if self._is_value(value, path) else None
+        is_said = len(value) >= 4 and "\n" not in value and self.is_said(value)
         return self._take(path, value) if is_said and not MARK.search(value) else None
+
+    def whole(self, value: object, path: ValuePath) -> object | None:
+        """A template for an argument that several steps share as a whole; None for any other."""
+        if path[0] == "command" or not isinstance(value, str):
+            return None
+        return self._take(path, value) if value in self._repeated and not self._is_inside(value) else None
 
     def literal(self, text: str, path: ValuePath) -> str:
         """A text with templates in place of what inputs give, everything else escaped."""
@@ -89,23 +101,30 @@ class Inputs:
 
     def items(self, name: str, values: list[object]) -> str:
         """An input that is a list to go through."""
-        return self._declare(name, values, "array", f"What `{name}` goes through", is_list=True)
+        return self._declare(name, values, "array", "What is gone through, one after the other", is_list=True)
 
     def _named(self, text: str, path: ValuePath) -> str:
         """With inputs for words that look like values and that the user wrote."""
-        if len(path) > 1 and path[0] == "command":
-            is_value = not text.startswith("-") and any(char in "./@_:" or char.isdigit() for char in text)
-            if path[-1] == 0:
-                return text
-            if is_value and len(text) >= 4 and not _DATE.search(text) and self._is_said(text):
-                return f"${{{self._declare(self.option or _name_of(text, path), text, 'string', _SAID)}}}"
+        if len(path) > 1 and path[0] == "command" and path[-1] == 0:
+            return text
+        if self._is_value(text, path):
+            return f"${{{self._declare(self.option or _name_of(text, path), text, 'string', _SAID)}}}"
         for word in sorted(set(re.findall(r"[\w@.+-]+", text)), key=len, reverse=True):
             is_value = len(word) >= 4 and any(char in ".@_" or char.isdigit() for char in word[1:-1])
-            if is_value and not _DATE.fullmatch(word) and not word.startswith("-") and self._is_said(word):
+            if is_value and not _DATE.fullmatch(word) and not word.startswith("-") and self.is_said(word):
                 name = self._declare(_name_of(word, path), word, "string", _SAID)
                 left, _, right = re.split(rf"(?<![\w@.+-])({re.escape(word)})(?![\w@.+-])", text, maxsplit=1)
                 return f"{left}${{{name}}}{right}"
         return text
+
+    def _is_value(self, word: str, path: ValuePath) -> bool:
+        """Whether a word of a command looks like a value, and the user wrote it."""
+        if len(path) < 2 or path[0] != "command" or path[-1] == 0 or word.startswith("-"):
+            return False
+        if len(word) < 4:
+            return word.isdigit() and int(word) >= _SMALLEST_NUMBER and self.is_said(word)
+        looks_so = any(char in "./@_:" or char.isdigit() for char in word)
+        return looks_so and not _DATE.search(word) and not MARK.search(word) and self.is_said(word)
 
     def _dated(self, text: str) -> str:
         def put(match: re.Match[str]) -> str:
@@ -128,12 +147,13 @@ class Inputs:
     def _is_inside(self, text: str) -> bool:
         return bool(self._folder) and (text == self._folder or text.startswith(f"{self._folder}/"))
 
-    def _is_said(self, value: str) -> bool:
+    def is_said(self, value: str) -> bool:
+        """Whether the user wrote it."""
         return re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", self._task.words) is not None
 
     def _take(self, path: ValuePath, value: str | int) -> str:
         kind = "string" if isinstance(value, str) else "integer"
-        said = _SAID if self._is_said(str(value)) else "The same in several steps"
+        said = _SAID if self.is_said(str(value)) else "The same in several steps"
         return f"${{{self._declare(_name_of(str(value), path), value, kind, said)}}}"
 
     def _secret(self, mark: str) -> str:
@@ -163,10 +183,10 @@ def _name_of(value: str, path: ValuePath) -> str:
     if path[0] != "command":
         own = _NAME.sub("_", str(next(key for key in reversed(path) if isinstance(key, str))).lower()).strip("_")
         return own or "value"
-    return (
-        "url"
-        if "://" in value
-        else "file"
-        if "." in value.strip(".") and not value.replace(".", "").isdigit()
-        else "value"
-    )
+    if "://" in value:
+        return "url"
+    if value.isdigit():
+        return "number"
+    if _VERSION.fullmatch(value):
+        return "version"
+    return "file" if "." in value.strip(".") else "value"

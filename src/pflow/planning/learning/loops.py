@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from pflow.core.frozen import Frozen
 from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.act import Act
+from pflow.planning.learning.around import Around, find_around, find_arounds
 from pflow.planning.learning.leaf import at, leaves, named, says_enough, spell_path
 from pflow.planning.learning.source import Column, Produced, columns, found_by_pattern, readings
 
-_EDGES = "/ =:,"
+_SHORTEST_TEXT = 4
+_SMALLEST_NUMBER = 100
+
+
+class Part(Frozen):
+    """What an argument takes from an element: the field, and what stands around it."""
+
+    field: ValuePath
+    around: Around = Around()
 
 
 class Loop(Frozen):
-    """A loop over the elements of `column`: those at `used`, in order. `parts` is what stands around the field."""
+    """A loop over the elements of `column`: those at `used`, in order. `parts` is what each argument takes of one."""
 
     column: Column
     used: tuple[int, ...]
-    parts: dict[ValuePath, tuple[str, ValuePath, str]]
+    parts: dict[ValuePath, Part]
 
     @property
     def is_whole(self) -> bool:
@@ -83,11 +92,24 @@ def _condition(column: Column, used: Sequence[int]) -> str:
         found = _equality(name, inside, outside) or _comparison(name, inside, outside) or _ending(name, inside, outside)
         if found:
             return found
+    return _unequal(elements, fields, used)
+
+
+def _unequal(elements: Sequence[object], fields: Collection[ValuePath], used: Collection[int]) -> str:
+    """What all elements without a turn have in common, if there are several, and none with a turn has."""
+    for field in sorted(fields, key=lambda one: (len(one), str(one))):
+        inside = [at(element, field) for index, element in enumerate(elements) if index in used]
+        outside = [at(element, field) for index, element in enumerate(elements) if index not in used]
+        found = _equality(f"item{spell_path(field)}", outside, inside) if len(outside) > 1 else ""
+        if " == " in found:
+            return found.replace(" == ", " != ", 1)
     return ""
 
 
 def _equality(name: str, inside: Sequence[object], outside: Sequence[object]) -> str:
     first = inside[0]
+    if all(value is None for value in inside) and None not in outside:
+        return f"{name} == null"
     if not isinstance(first, str | int) or any(value != first or type(value) is not type(first) for value in inside):
         return ""
     if first in outside:
@@ -121,8 +143,9 @@ def _candidates(produced: Produced, path: ValuePath, texts: Sequence[object]) ->
     for reading in readings(produced):
         yield from columns(reading)
     name = "value" if named(path) in ("command", "") else named(path)
-    for cores in _cores([str(text) for text in texts]):
-        yield from found_by_pattern(produced, cores, name)
+    shown = [str(text) for text in texts]
+    for around in [Around(), *find_arounds(shown)]:
+        yield from found_by_pattern(produced, [around.value_in(text) for text in shown], name)
 
 
 def varying(acts: Sequence[Act]) -> dict[ValuePath, list[object]]:
@@ -130,17 +153,6 @@ def varying(acts: Sequence[Act]) -> dict[ValuePath, list[object]]:
     paths = [path for path, _ in leaves(acts[0].params)]
     found = {path: [at(act.params, path) for act in acts] for path in paths}
     return {path: values for path, values in found.items() if len(set(map(str, values))) > 1}
-
-
-def _cores(texts: Sequence[str]) -> Iterator[list[str]]:
-    """The texts, then what is left of them after each sign that all have in common at their beginning."""
-    yield list(texts)
-    common = 0
-    while all(len(text) > common and text[common] == texts[0][common] for text in texts):
-        common += 1
-    for cut in range(common):
-        if texts[0][cut] in _EDGES:
-            yield [text[cut + 1 :] for text in texts]
 
 
 def _match(path: ValuePath, texts: Sequence[object], column: Column) -> Loop | None:
@@ -154,17 +166,24 @@ def _match(path: ValuePath, texts: Sequence[object], column: Column) -> Loop | N
     places = {value: index for index, value in reversed(list(enumerate(values))) if isinstance(value, str | int)}
     if all(isinstance(text, str | int) and text in places for text in texts):
         used = tuple(places[text] for text in texts if isinstance(text, str | int))
-        return Loop(column=column, used=used, parts={path: ("", column.field, "")})
-    first = str(texts[0])
-    inside = [value for value in values if isinstance(value, str) and len(value) >= 4 and value in first]
-    for value in sorted(inside, key=len, reverse=True):
-        left, _, right = first.partition(value)
-        cores = [str(text).removeprefix(left).removesuffix(right) for text in texts]
-        around = all(f"{left}{core}{right}" == str(text) for core, text in zip(cores, texts, strict=True))
-        if around and all(core in places for core in cores):
-            used = tuple(places[core] for core in cores)
-            return Loop(column=column, used=used, parts={path: (left, column.field, right)})
+        return Loop(column=column, used=used, parts={path: Part(field=column.field)})
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    shown = [str(text) for text in texts]
+    named_at = {str(value): index for value, index in places.items() if _may_stand_inside(value)}
+    for value in sorted((value for value in named_at if value in shown[0]), key=len, reverse=True):
+        around = find_around(shown, value)
+        if around is not None and all(around.value_in(text) in named_at for text in shown):
+            used = tuple(named_at[around.value_in(text)] for text in shown)
+            return Loop(column=column, used=used, parts={path: Part(field=column.field, around=around)})
     return None
+
+
+def _may_stand_inside(value: object) -> bool:
+    """Whether a value that stands inside of an argument is hardly there by chance."""
+    if isinstance(value, str):
+        return len(value) >= _SHORTEST_TEXT or (value.isdigit() and int(value) >= _SMALLEST_NUMBER)
+    return isinstance(value, int) and not isinstance(value, bool) and value >= _SMALLEST_NUMBER
 
 
 def _is_number(text: object) -> bool:
@@ -181,8 +200,8 @@ def _fits_others(loop: Loop, others: Sequence[tuple[ValuePath, list[object]]]) -
     return True
 
 
-def part_of(loop: Loop, path: ValuePath, texts: Sequence[object]) -> tuple[str, ValuePath, str] | None:
-    """What an argument takes from the elements of a loop, and what stands around it; None if it takes nothing."""
+def part_of(loop: Loop, path: ValuePath, texts: Sequence[object]) -> Part | None:
+    """What an argument takes from the elements of a loop; None if it takes nothing."""
     for column in columns(loop.column.source):
         if column.array == loop.column.array:
             found = _match(path, texts, column)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
@@ -25,6 +26,12 @@ class Chosen(Frozen):
     explored: tuple[int, ...] = ()
     failed: int = 0
     questions: tuple[tuple[str, str], ...] = ()
+
+
+def without(chosen: Chosen, idle: Collection[int]) -> Chosen:
+    """The same without calls that turned out to serve nothing."""
+    kept = tuple(act for act in chosen.kept if act.number not in idle)
+    return chosen._replace(kept=kept, explored=tuple(sorted({*chosen.explored, *idle}))) if kept else chosen
 
 
 def task_range(session: Session) -> tuple[int, int]:
@@ -88,10 +95,8 @@ def _without_repeats(acts: Sequence[Act]) -> Iterator[Act]:
 
 
 def _needed(acts: Sequence[Act], answer: str) -> set[int]:
-    needed = {act.number for act in acts if act.effects}
-    if not needed:
-        quoted = {act.number for act in acts if shares(answer, act)}
-        needed = {number for run in _runs(acts) for number in run if quoted & run} or set().union(*_runs(acts)[-1:])
+    needed = {act.number for act in acts if act.effects} or _quoted(acts, answer)
+    needed |= _told(acts, answer, max(needed, default=0))
     grew = True
     while grew:
         before = len(needed)
@@ -103,11 +108,43 @@ def _needed(acts: Sequence[Act], answer: str) -> set[int]:
     return needed
 
 
+def _quoted(acts: Sequence[Act], answer: str) -> set[int]:
+    """Calls whose results an answer quotes; the last ones if it quotes none, or what little these gave."""
+    runs = _runs(acts)
+    quoted = {act.number for act in acts if shares(answer, act)}
+    found = {number for run in runs for number in run if quoted & run}
+    last = set().union(*runs[-1:])
+    is_told = all(_stands_in(answer, act) for act in acts if act.number in last)
+    return found | last if is_told else found or last
+
+
+def _stands_in(answer: str, act: Act) -> bool:
+    """Whether a whole result stands in an answer."""
+    text = str(act.outputs.get(act.main, "")).strip()
+    return bool(text) and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", answer) is not None
+
+
+def _told(acts: Sequence[Act], answer: str, after: int) -> set[int]:
+    """Calls after the last one with effects that gave what an answer quotes, and nothing before them."""
+    before = [str(value) for act in acts for _, value in leaves(act.params)]
+    before += [str(value) for act in acts if act.number <= after for _, value in leaves(act.outputs)]
+    news = {word for word in telling_words(answer) if not any(word in text for text in before)}
+    found: set[int] = set()
+    for act in acts:
+        given = "\n".join(str(value) for _, value in leaves(act.outputs)) if act.number > after else ""
+        quoted = {word for word in news if word in given}
+        found |= {act.number} if quoted else set()
+        news -= quoted
+    return found
+
+
 def _sources(act: Act, reads: Sequence[Act], needed: Collection[int]) -> set[int]:
     found: set[int] = set()
     written = ""
     for path, value in leaves(act.params):
         text = str(value)
+        if path == ("content",):
+            found |= {one.number for one in reads if one.outputs.get(one.main) == text.rstrip("\n") != ""}
         is_number = text.isascii() and text.isdigit() and len(text) < 19
         if path[0] == "cwd" or not says_enough(int(text) if is_number and value is not True else value):
             continue

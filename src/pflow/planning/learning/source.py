@@ -91,8 +91,19 @@ def _pattern(text: str, wanted: Sequence[str], name: str) -> str | None:
     lefts, rights = {left for left, _ in around}, {right for _, right in around}
     inner = r"\S+" if not any(re.search(r"\s", core) for core in wanted) else ".+"
     if len(lefts) == 1 and len(rights) == 1:
-        return f"^{re.escape(lefts.pop())}(?P<{name}>{inner}){re.escape(rights.pop())}$"
-    return rf"(?P<{name}>\S+)" if inner == r"\S+" else None
+        return f"^{_escaped(lefts.pop())}(?P<{name}>{inner}){_escaped(rights.pop())}$"
+    if inner != r"\S+":
+        return None
+    if len(lefts) == 1 and all(right[:1].isspace() for right in rights):
+        return rf"^{_escaped(lefts.pop())}(?P<{name}>\S+)\s"
+    if len(rights) == 1 and all(left[-1:].isspace() for left in lefts):
+        return rf"\s(?P<{name}>\S+){_escaped(rights.pop())}$"
+    return rf"(?P<{name}>\S+)"
+
+
+def _escaped(text: str) -> str:
+    """Text in a pattern, with spaces as people write them."""
+    return re.escape(text).replace("\\ ", " ")
 
 
 def _arrays(value: object, path: ValuePath) -> Iterator[tuple[ValuePath, Sequence[object]]]:

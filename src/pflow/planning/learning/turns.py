@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
 from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.act import Act
-from pflow.planning.learning.leaf import at, escaped, leaves, says_enough, spell_path
+from pflow.planning.learning.around import Around, find_around
+from pflow.planning.learning.leaf import at, leaves, says_enough, spell_path
 from pflow.planning.learning.loops import Loop, find_loop, part_of, varying
 from pflow.planning.learning.source import Produced
 
@@ -49,10 +50,44 @@ def _repeated(acts: Sequence[Act], place: int, period: int) -> list[list[Act]]:
     return turns
 
 
-def find_turns(turns: Sequence[Sequence[Act]], names: Sequence[str], before: Sequence[Produced]) -> Turns | None:
+def joined_runs(found: Sequence[Sequence[Sequence[Act]]], before: Sequence[Produced]) -> Iterator[list[list[Act]]]:
+    """Calls that were made side by side, one run after the other, as turns: the first of each run, the second of each.
+
+    `found` are the segments to come. A run that goes through an array by itself is left to itself, unless it takes
+    whole results of the runs before it.
+    """
+    for count in range(min(_LONGEST_PERIOD, len(found)), 1, -1):
+        runs = [[turn[0] for turn in turns] for turns in found[:count] if len(turns[0]) == 1]
+        if len(runs) < count or len({len(run) for run in runs}) > 1 or len(runs[0]) < 2:
+            continue
+        known = list(before)
+        for place, run in enumerate(runs):
+            if place and not _takes_whole(run, runs[:place]) and find_loop(run, known) is not None:
+                break
+            known.append(Produced(id=run[0].label, outputs={"results": [act.outputs for act in run]}, is_loop=True))
+        else:
+            yield [list(turn) for turn in zip(*runs, strict=True)]
+
+
+def _takes_whole(run: Sequence[Act], earlier: Sequence[Sequence[Act]]) -> bool:
+    names = [one[0].label for one in earlier]
+    found = varying(run).items()
+    return any(_from_turn(earlier, names, path, values, _as_it_is, is_whole=True) for path, values in found)
+
+
+def _as_it_is(text: str, path: ValuePath) -> str:
+    return text
+
+
+def find_turns(
+    turns: Sequence[Sequence[Act]],
+    names: Sequence[str],
+    before: Sequence[Produced],
+    literal: Callable[[str, ValuePath], str],
+) -> Turns | None:
     """How the arguments of repeated groups come from the elements of an array, and from each other.
 
-    `names` are those of the members' steps.
+    `names` are those of the members' steps; `literal` gives a text of the session as documents have it.
     """
     members = [tuple(turn[place] for turn in turns) for place in range(len(turns[0]))]
     loops = (find_loop(member, before) for member in members)
@@ -66,13 +101,17 @@ def find_turns(turns: Sequence[Sequence[Act]], names: Sequence[str], before: Seq
         from_items: dict[ValuePath, tuple[str, tuple[str, ...]]] = {}
         for path, values in varying(member).items():
             part = part_of(loop, path, values)
-            if part is not None:
-                left, field, right = part
-                taken[path] = f"{escaped(left)}${{item{spell_path(field)}}}{escaped(right)}"
-                cores = tuple(str(value).removeprefix(left).removesuffix(right) for value in values)
-                from_items[path] = (spell_path(field), cores)
+            is_element = part is not None and part.around == Around()
+            whole = None if is_element else _from_turn(members[:place], names, path, values, literal, is_whole=True)
+            if whole is not None:
+                taken[path] = whole
                 continue
-            text = _from_turn(members[:place], names, path, values)
+            if part is not None:
+                field = spell_path(part.field)
+                taken[path] = part.around.template(f"${{item{field}}}", literal(part.around.pieces[0], path))
+                from_items[path] = (field, tuple(part.around.value_in(str(value)) for value in values))
+                continue
+            text = _from_turn(members[:place], names, path, values, literal)
             if text is None:
                 return None
             taken[path] = text
@@ -82,22 +121,30 @@ def find_turns(turns: Sequence[Sequence[Act]], names: Sequence[str], before: Seq
 
 
 def _from_turn(
-    earlier: Sequence[Sequence[Act]], names: Sequence[str], path: ValuePath, values: Sequence[object]
+    earlier: Sequence[Sequence[Act]],
+    names: Sequence[str],
+    path: ValuePath,
+    values: Sequence[object],
+    literal: Callable[[str, ValuePath], str],
+    *,
+    is_whole: bool = False,
 ) -> str | None:
-    """What an argument takes from an earlier call of the same turn."""
+    """What an argument takes from an earlier call of the same turn; with `is_whole`, all of it but for a line end."""
     for place in reversed(range(len(earlier))):
         member = earlier[place]
         if any(act.is_cut for act in member):
             continue
-        for where, value in leaves(member[0].outputs):
+        for where, value in leaves(member[0].told):
             if not says_enough(value, path, where):
                 continue
             given = [at(act.outputs, where) for act in member]
             if given == list(values):
                 return f"${{{names[place]}{spell_path(where)}}}"
-            left, found, right = str(values[0]).partition(str(value))
-            if found and [f"{left}{one}{right}" for one in given] == [str(one) for one in values]:
-                return f"{escaped(left)}${{{names[place]}{spell_path(where)}}}{escaped(right)}"
+            around = find_around([str(one) for one in values], str(value))
+            if around is None or (is_whole and around.pieces != ("", "\n")):
+                continue
+            if [around.value_in(str(one)) for one in values] == [str(one) for one in given]:
+                return around.template(f"${{{names[place]}{spell_path(where)}}}", literal(around.pieces[0], path))
     return None
 
 

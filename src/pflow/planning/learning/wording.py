@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pflow.core.json_type import Json
 from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.act import Act
 from pflow.planning.learning.bind import seen_outputs
-from pflow.planning.learning.leaf import spell_path
-from pflow.planning.learning.learned import LearnedStep
+from pflow.planning.learning.leaf import leaves, spell_path, telling_words
 from pflow.planning.learning.source import Produced
 
 
@@ -28,12 +27,6 @@ def said_of(act: Act) -> Json:
     return {"description": act.said.strip().splitlines()[0][:200]} if act.said.strip() else {}
 
 
-def is_ordered_by_data(nodes: Sequence[Json], steps: Sequence[LearnedStep]) -> bool:
-    """Whether the order follows from what steps take from each other: only the last thing done has an effect."""
-    effects = [position for position, step in enumerate(steps) if any(act.effects for act in step.acts)]
-    return len(nodes) > 1 and all(position == len(steps) - 1 for position in effects)
-
-
 def shown_output(produced: Produced) -> str:
     if produced.is_loop:
         return "results"
@@ -43,13 +36,20 @@ def shown_output(produced: Produced) -> str:
     )
 
 
-def take_around(texts: Sequence[str]) -> tuple[str, list[str], str]:
-    """What all texts begin with up to a sign, what is left of each, and what all end with."""
-    left = texts[0]
-    while left and not (left[-1] in "/ =:" and all(text.startswith(left) for text in texts)):
-        left = left[:-1]
-    cores = [text[len(left) :] for text in texts]
-    return left, cores, ""
+def find_wording(
+    text: object, path: ValuePath, produced: Sequence[Produced], is_said: Callable[[str], bool]
+) -> Produced | None:
+    """The last result whose words stand in a text that people read, unless the user wrote them."""
+    if not isinstance(text, str) or path == ("command",) or path[-1:] == (0,):
+        return None
+    if path == ("content",):
+        return produced[-1] if produced else None
+    words = {word for word in telling_words(text) if not is_said(word)} if " " in text.strip() else set()
+    for one in reversed(produced):
+        given = [str(value) for _, value in leaves(one.outputs)]
+        if any(word in value for word in words for value in given):
+            return one
+    return None
 
 
 def spell(path: ValuePath) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import WorkflowText
 from pflow.core.session.call import Session
 from pflow.core.session.find import HOSTS, Found, find_sessions, read_session
+from pflow.core.session.number_list import write_numbers
 from pflow.execution.check import Checked, check_source
 from pflow.execution.replay.replay import replay_checked
 from pflow.execution.replay.rule import plain
@@ -34,11 +35,12 @@ from pflow.planning.learning.hide import hide_secrets
 from pflow.planning.learning.learned import Learned, Question, Wishes
 from pflow.planning.learning.learner import learn_document
 from pflow.planning.learning.literal import Task
-from pflow.planning.learning.select import Chosen, choose, task_range, task_words
+from pflow.planning.learning.select import Chosen, choose, task_range, task_words, without
 from pflow.workspace.learning.lesson import Lesson, Proof
 from pflow.workspace.learning.proof import prove
 from pflow.workspace.learning.test_text import test_text
 from pflow.workspace.learning.tool import tool_finder
+from pflow.workspace.learning.wish import check_wishes
 
 if TYPE_CHECKING:
     from pflow.execution.wiring import Wiring
@@ -47,6 +49,7 @@ LATEST = "latest"
 _IMPORTED = ("claude", "codex", "cursor", "gemini")
 _ROUNDS = 4
 _NAME_WORDS = 5
+_MOST_FITTING = 5
 
 
 class _Selection(Frozen):
@@ -87,7 +90,14 @@ class Learning:
             raise NotFoundError(
                 f"there is no session `{reference}`", suggestions=[Advice("run `{learn_list}` to see which there are")]
             )
+        if len({one.id for one in fitting}) > 1:
+            shown = ", ".join(f"`{one.id}`" for one in fitting[:_MOST_FITTING])
+            raise UsageError(f"{len(fitting)} sessions begin with `{reference}`", suggestions=[f"such as {shown}"])
         return read_session(fitting[0].path, fitting[0].id)
+
+    def without_secrets(self, session: Session) -> Session:
+        """A session that may be shown, or learnt from."""
+        return hide_secrets(session, self._wiring.find_redactor().value)
 
     def count_calls(self, found: Found) -> int:
         """How many calls a session has; 0 for one that cannot be read."""
@@ -120,7 +130,9 @@ class Learning:
         `UsageError` if there is nothing to learn from.
         """
         selection = _Selection(first=first, last=last, numbers=frozenset(numbers), keep_all=keep_all)
-        lesson = self._study(session, selection, Wishes(llm=llm, bindings=bindings or {}), description)
+        wishes = Wishes(llm=llm, bindings=bindings or {})
+        called = name or (file.stem if file is not None and is_name(file.stem) else "")
+        lesson = self._study(session, selection, wishes, description, called)
         if not overwrite:
             self._check_free(name if not is_draft else "", file)
         return _Keeper(self._wiring).keep(lesson, name, file, is_draft=is_draft, overwrite=overwrite)
@@ -133,14 +145,15 @@ class Learning:
         if file is not None and file.exists():
             raise ExistsError(f"the file `{file}` exists already", suggestions=advice)
 
-    def _study(self, session: Session, selection: _Selection, wishes: Wishes, description: str = "") -> _Studied:
+    def _study(self, session: Session, selection: _Selection, wishes: Wishes, description: str, name: str) -> _Studied:
         """The same, with nothing kept."""
-        session = hide_secrets(session, self._wiring.find_redactor().value)
+        session = self.without_secrets(session)
         first, last = _range(session, selection)
         calls = [call for call in session.calls if _is_wanted(call.number, first, last, selection.numbers)]
         if not session.calls:
+            prompts = f"{len(session.prompts)} prompts were" if len(session.prompts) != 1 else "1 prompt was"
             raise UsageError(
-                f"the session `{session.id}` has no calls of tools: {len(session.prompts)} prompts were found",
+                f"the session `{session.id}` has no calls of tools: {prompts} found",
                 suggestions=["name another session", *session.notes],
             )
         find = tool_finder(self._wiring.registry)
@@ -154,17 +167,21 @@ class Learning:
         words = task_words(session, first, last)
         task = Task(folder=session.directory, words=words, at=session.started_at)
         answer = session.answer if last >= len(session.calls) else ""
+        if not (selection.keep_all or selection.numbers):
+            idle = learn_document(chosen.kept, task, answer, wishes).idle
+            chosen = without(chosen, idle - {number for number, _ in wishes.bindings})
         about = description or _first_line(words) or f"What was done in a session of {session.host}"
-        return self._proven(session, chosen, task, answer, wishes, about)
+        return self._proven(session, chosen, task, answer, wishes, {"name": name or _slug(about), "description": about})
 
     def _proven(
-        self, session: Session, chosen: Chosen, task: Task, answer: str, wishes: Wishes, about: str
+        self, session: Session, chosen: Chosen, task: Task, answer: str, wishes: Wishes, about: Mapping[str, object]
     ) -> _Studied:
         """Bindings that cannot be checked, or that give other calls, are taken back, step by step."""
         more: list[Question] = []
         for turn in range(_ROUNDS):
             learned = learn_document(chosen.kept, task, answer, wishes)
-            document: Json = {"name": _slug(about), "description": about, **learned.document}
+            check_wishes(wishes, chosen.kept, learned)
+            document: Json = {**about, **learned.document}
             text = write_yaml(document, f"Learnt from a session of {session.host}. Check it with `pflow test`.")
             checked = check_document(self._wiring, text)
             cassette = self._cassette(learned, session, str(document["name"]))
@@ -310,23 +327,15 @@ def _is_wanted(number: int, first: int, last: int, numbers: Collection[int]) -> 
 
 
 def _questions(chosen: Chosen, host: str) -> list[Question]:
-    settles = {"failed": f"--calls {_list([act.number for act in chosen.kept])}", "lacks": _import(host)}
+    settles = {
+        "failed": f"--calls {write_numbers(act.number for act in chosen.kept) or 'LIST'}",
+        "lacks": _import(host),
+    }
     return [Question(text=text, settle=settles[kind]) for kind, text in chosen.questions]
 
 
 def _import(host: str) -> str:
     return Advice("{import_servers}", host=host if host in _IMPORTED else "FILE")
-
-
-def _list(numbers: Sequence[int]) -> str:
-    """Numbers as `--calls` takes them."""
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and spans[-1][1] == number - 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return ",".join(f"{first}-{last}" if first != last else f"{first}" for first, last in spans) or "LIST"
 
 
 def _first_line(text: str) -> str:

@@ -8,7 +8,7 @@ from pflow.core.cassette.cassette import Cassette
 from pflow.core.cassette.cassette_file import read_cassette, write_cassette
 from pflow.core.document.issue import Issue
 from pflow.core.document.position import Places
-from pflow.core.errors import DocumentError, PflowError, UsageError
+from pflow.core.errors import DocumentError, InputError, PflowError, UsageError
 from pflow.core.frozen import Frozen
 from pflow.core.suggest import did_you_mean
 from pflow.core.suite.match import mismatches
@@ -74,6 +74,9 @@ class SuiteRun:
                 results.append(self._case(case, workflow, read))
             except _DocumentWrong as wrong:
                 return self._wrong(workflow, wrong.error, wrong.places, wrong.source)
+            except InputError as error:  # whose details are for callers that ask for what is missing
+                plainly = InputError(error.message, suggestions=error.suggestions)
+                results.append(CaseResult(name=case.name, outcome="wrong", error=plainly))
             except PflowError as error:
                 results.append(CaseResult(name=case.name, outcome="wrong", error=error))
         if self._choice.update:
@@ -216,10 +219,10 @@ class SuiteRun:
         )
 
     def _update(self, results: list[CaseResult], read: ReadSuite) -> list[CaseResult]:
-        """Write the outputs that there are where others are expected."""
-        from pflow.workspace.testing.update import update_outputs  # lazy: most tests are not changed
+        """Write the outputs and counts that there are where others are expected."""
+        from pflow.workspace.testing.update import update_expected  # lazy: most tests are not changed
 
-        return update_outputs(self._file, results, read.suite.cases)
+        return update_expected(self._file, results, read.suite.cases)
 
 
 class _DocumentWrong(Exception):
