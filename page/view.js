@@ -23,6 +23,7 @@ const pflow = (() => {
   const num = (n) => n.toLocaleString("en");
   const count = (n, word) => `${num(n)} ${word}${n === 1 ? "" : "s"}`;
   const moment = (at) => (at ? new Date(at * 1000).toLocaleString("sv") : "");
+  const when = (text) => moment(Date.parse(text) / 1000) || text;
   const ago = (at, now) => {
     const s = Math.max(0, now - at);
     return s < 60 ? "just now" : s < 3600 ? `${Math.floor(s / 60)} min ago` : s < 86400 ? `${Math.floor(s / 3600)} h ago` : `${Math.floor(s / 86400)} d ago`;
@@ -47,8 +48,19 @@ const pflow = (() => {
     const got = ui.values[v.$value];
     if (got && got.busy && !got.size) return html`<span class="soft">loading …</span>`;
     if (!got) return html`<span class="large">${size(v.size || 0)} ${ui.file ? html`<em>not in this file</em>` : button("show", () => act("value", { digest: v.$value }), { kind: "link" })}</span>`;
-    return html`<pre class="text" tabindex="0">${got.text}</pre><div class="paging">${num(got.text.length)} of ${num(got.size)} characters
+    return html`<pre class="text" tabindex="0">${pieces(got.text).map((piece) => html`<span class="piece">${piece}</span>`)}</pre><div class="paging">${num(got.text.length)} of ${num(got.size)} characters
       ${got.next == null ? nothing : button("more", () => act("value", { digest: v.$value }), { kind: "link", disabled: got.busy })}</div>`;
+  }
+
+  /** A long text in parts that are laid out only when they are seen; where one ends there is the end of a line anyway, if there is any. */
+  function pieces(text) {
+    const out = [];
+    for (let from = 0; from < text.length;) {
+      const least = from + 8000, line = text.indexOf("\n", least), end = line < 0 || line > least + 4000 ? least : line + 1;
+      out.push(text.slice(from, end));
+      from = end;
+    }
+    return out;
   }
 
   function leaf(v) {
@@ -59,6 +71,7 @@ const pflow = (() => {
   function tree(name, v, path, ui, act, depth = 0) {
     const label = html`<span class="key" dir="auto">${name}</span>${path ? copier(path, act) : nothing}`;
     if (isRef(v)) return html`<div class="leaf">${label} ${large(v, ui, act)}</div>`;
+    if (v && typeof v.$preview === "string") return html`<div class="leaf">${label} <pre class="text" tabindex="0">${v.$preview} …</pre><div class="paging">the beginning of ${size(v.size || 0)}</div></div>`;
     if (v && v.$items) return html`<div class="leaf">${label} <span class="shape">one for each item: unfold the step</span></div>`;
     if (v === null || typeof v !== "object") return html`<div class="leaf">${label} ${leaf(v)}</div>`;
     const list = Array.isArray(v), keys = list ? v.map((_, i) => i) : Object.keys(v);
@@ -104,7 +117,7 @@ const pflow = (() => {
     const fields = Object.entries(q.fields || {}), choices = q.choices || [];
     return html`<form class="question" aria-label=${`Question of ${q.step}`} @submit=${send(q.kind === "message" ? { message: q.message } : {})}>
       <header>${pill(q.kind === "message" ? "waits for a message" : q.approves ? "asks for approval" : "asks", "asked")}
-        <b dir="auto">${q.step}</b>${at ? html` in <a href=${`/runs/${q.run_id}`} dir="auto">${q.workflow || q.run_id}</a>` : nothing} <span class="soft">since ${q.since}${q.deadline ? html`, until ${q.deadline}` : nothing}</span></header>
+        <b dir="auto">${q.step}</b>${at ? html` in <a href=${`/runs/${q.run_id}`} dir="auto">${q.workflow || q.run_id}</a>` : nothing} <span class="soft">since ${when(q.since)}${q.deadline ? html`, until ${when(q.deadline)}` : nothing}</span></header>
       ${q.prompt ? html`<p class="prompt" dir="auto">${q.prompt}</p>` : nothing}
       ${q.kind === "message" ? html`<p class="prompt">the message <code>${q.message}</code></p>` : nothing}
       ${Object.entries(q.show || {}).map(([k, v]) => html`<div class="shown"><span class="key">${k}</span>${typeof v === "string" ? html`<pre class="text" tabindex="0">${v}</pre>` : v && v.$preview ? html`<pre class="text" tabindex="0">${v.$preview} …</pre>` : html`<div class="tree">${tree("", v, "", ui, act)}</div>`}</div>`)}
@@ -162,7 +175,7 @@ const pflow = (() => {
   }
 
   const percent = (x) => `${(100 * x).toFixed(3)}%`;
-  const span = (scale, a, b) => { const x = scale.at(a), w = scale.at(b) - x; return `left:${percent(x)};width:${percent(w)}`; };
+  const span = (scale, a, b) => { const x = scale.at(a), w = scale.at(b) - x; return `left:min(${percent(x)},100% - 3px);width:${percent(w)}`; };
 
   function track(row, scale, now) {
     const strip = row.items && row.items.strip;
@@ -234,7 +247,7 @@ const pflow = (() => {
   function inspector(data, ui, act) {
     const row = data.steps.find((r) => r.step === ui.selected) || (ui.rows || []).find((r) => r.step === ui.selected);
     if (!ui.selected) return html`<aside class="inspector" aria-label="Run">${runValues(data, ui, act)}</aside>`;
-    const full = ui.detail && ui.detail.step === ui.selected ? ui.detail : null, node = row && !row.isItem ? row.node : ui.selected.replace(/\[\d+\]$/, "");
+    const full = ui.detail && ui.detail.step === ui.selected ? ui.detail : null, node = row && !row.isItem ? row.node : ui.selected.slice(ui.selected.lastIndexOf("/") + 1).replace(/(#\d+)?\[(\d+)\]$/, ".results[$2]");
     const outputs = full && full.outputs, params = full && full.params;
     const plain = outputs && !isRef(outputs) ? Object.fromEntries(Object.entries(outputs).filter(([k, v]) => !(["stdout", "stderr"].includes(k) && typeof v === "string" && v))) : outputs;
     const streams = outputs && !isRef(outputs) ? ["stdout", "stderr"].filter((k) => typeof outputs[k] === "string" && outputs[k]) : [];
@@ -266,7 +279,8 @@ const pflow = (() => {
 
   function graph(data, ui, act) {
     if (ui.graphError) return html`<p class="graph soft">There is no graph: ${ui.graphError}</p>`;
-    return html`<details class="graph" ?open=${ui.graphOpen} @toggle=${(e) => act("graph", { open: e.target.open })}><summary><h2>Graph</h2></summary>
+    const open = ui.graphOpen;
+    return html`<details class="graph" ?open=${open} @toggle=${(e) => e.target.open !== open && act("graph", { open: e.target.open })}><summary><h2>Graph</h2></summary>
       ${ui.graphLarge ? html`<p>The graph is too large to take in at a glance${data.steps ? "; search the steps instead" : ""}. ${button("Draw it all the same", () => act("drawAll"))}</p>` : nothing}<div class="canvas" id="graph" tabindex="0"></div></details>`;
   }
 
@@ -334,6 +348,7 @@ const pflow = (() => {
     ${(error.details && error.details.near && error.details.near.length) ? html`<p>Did you mean</p><ul class="names">${error.details.near.map((id) => html`<li><a href=${`/runs/${id}`}><code>${id}</code></a></li>`)}</ul>` : nothing}<p><a href="/">All runs</a></p>`);
   const loadingPage = (ui, act) => frame(ui, act, "", html`<p class="soft">loading …</p>`);
 
+  const put = (element, name, value) => { if (element.getAttribute(name) !== value) element.setAttribute(name, value); };
   /** Colour a graph that was drawn by the server: boxes by how their steps stand, lines by whether they were taken. */
   function paint(root, rows, selected, pick, news) {
     if (!rows) { for (const g of root.querySelectorAll("[data-node]")) g.setAttribute("class", "node plain"); return; }
@@ -341,14 +356,14 @@ const pflow = (() => {
     for (const row of rows) if (!row.step.includes("/")) by.set(row.node, row);
     for (const g of root.querySelectorAll("[data-node]")) {
       const id = g.dataset.node, row = by.get(id), look = (g.dataset.look = (news && news.looks[id]) || g.dataset.look || g.getAttribute("class") || "pending"), label = `${id}: ${look.replace("-", " ")}`, title = g.querySelector("title");
-      g.setAttribute("class", `node ${look}${row && row.step === selected ? " selected" : ""}`);
-      g.setAttribute("aria-label", label);
+      put(g, "class", `node ${look}${row && row.step === selected ? " selected" : ""}`);
+      put(g, "aria-label", label);
       if (title && title.textContent !== label) title.textContent = label;
       if (pick && !g.onclick) { g.setAttribute("role", "button"); g.setAttribute("tabindex", "0"); g.onclick = () => pick(id); g.onkeydown = (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); pick(id); } }; }
     }
     for (const g of root.querySelectorAll("[data-edge]")) {
       const name = g.dataset.edge, pair = name.slice(0, name.indexOf(":", name.indexOf(">")));
-      g.setAttribute("class", (taken ? taken.has(pair) : g.classList.contains("taken")) ? "edge taken" : "edge");
+      put(g, "class", (taken ? taken.has(pair) : g.classList.contains("taken")) ? "edge taken" : "edge");
     }
   }
 

@@ -354,6 +354,27 @@ def test_a_failed_run_is_resumed_where_it_stopped(page: Served, visit: Open, tmp
     see(watched.page.locator(".head .pill")).to_contain_text("completed")
 
 
+def test_steps_are_there_again_after_a_filter_that_left_few(page: Served, visit: Open) -> None:
+    nodes = [{"id": f"n{number}", "type": "echo", "params": {"text": "x"}} for number in range(700)]
+    watched = visit(f"/runs/{page.run({'name': 'long', 'nodes': nodes})}")
+    see(watched.page.locator("details.graph[open]")).to_have_count(0)
+    watched.page.locator("#rows").evaluate("rows => { rows.scrollTop = 9000; }")
+    see(row(watched, "n325")).to_be_visible()
+    for text, first in (("n69", "n69"), ("", "n0")):
+        watched.page.get_by_label("Filter steps").fill(text)
+        see(row(watched, first)).to_be_in_viewport()
+    watched.page.locator("#rows").evaluate("rows => { rows.scrollTop = 1e6; }")
+    see(row(watched, "n699").locator(".bar")).to_be_in_viewport()
+
+
+def test_the_address_of_an_item_opens_its_batch(page: Served, visit: Open) -> None:
+    node = {"id": "each", "type": "echo", "batch": {"items": [1, 2, 3]}, "params": {"text": "${item}"}}
+    watched = visit(f"/runs/{page.run({'name': 'items', 'nodes': [node]})}#each[1]")
+    see(watched.page.locator(".row.selected")).to_contain_text("[1]")
+    see(watched.page.locator(".attempts .pill")).to_contain_text("done")
+    see(watched.page.get_by_label("Copy ${each.results[1].text}")).to_be_attached()
+
+
 def test_a_large_value_is_shown_page_by_page(page: Served, visit: Open) -> None:
     code = "result = ''.join(str(n % 10) for n in range(50_000_000))"
     nodes = [{"id": "big", "type": "code", "params": {"code": code.replace("50_000_000", "3_000_000")}}]

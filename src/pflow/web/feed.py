@@ -140,10 +140,9 @@ def _begin(workspace: Workspace, run_id: str, after: int) -> Following:
 def _plan(workspace: Workspace, run_id: str) -> Plan | None:
     """The plan of a run whose graph is drawn."""
     try:
-        plan = workspace.plan_of(run_id)
+        return workspace.plan_of(run_id) if is_drawn(workspace, run_id) else None
     except PflowError:
         return None  # a document of another version, or of a program
-    return plan if is_drawn(plan) else None
 
 
 def _happened(plan: Plan, following: Following) -> dict[str, object]:
