@@ -29,7 +29,7 @@ const pflow = (() => {
     return s < 60 ? "just now" : s < 3600 ? `${Math.floor(s / 60)} min ago` : s < 86400 ? `${Math.floor(s / 3600)} h ago` : `${Math.floor(s / 86400)} d ago`;
   };
   const money = (usd) => `$${usd < 0.01 ? usd.toPrecision(2) : usd.toFixed(2)}`;
-  const worded = (status) => String(status).replace("_", " ");
+  const worded = (status) => String(status).replace(/[_-]/, " ");
 
   const glyph = (look) => html`<span class="glyph" aria-hidden="true">${GLYPHS[look]}</span>`;
   const pill = (status, look = LOOKS[status] || "pending") =>
@@ -174,12 +174,13 @@ const pflow = (() => {
     return { at, ticks, breaks: marks };
   }
 
+  const lasted = (at, end, look, now) => (end == null && look !== "running" ? "" : duration(((end == null ? now : end) - at) * 1000));
   const percent = (x) => `${(100 * x).toFixed(3)}%`;
   const span = (scale, a, b) => { const x = scale.at(a), w = scale.at(b) - x; return `left:min(${percent(x)},100% - 3px);width:${percent(w)}`; };
 
   function track(row, scale, now) {
     const strip = row.items && row.items.strip;
-    return html`${row.bars.map(([at, end, look, n]) => html`<i class="bar ${look}" data-attempt=${n} title=${`attempt ${n}: ${worded(look)}, ${duration(((end == null ? now : end) - at) * 1000)}`} .style=${span(scale, at, end == null ? (look === "running" || look === "asked" ? now : at) : end)}></i>`)}
+    return html`${row.bars.map(([at, end, look, n]) => html`<i class="bar ${look}" data-attempt=${n} title=${`attempt ${n}: ${worded(look)} ${lasted(at, end, look, now)}`} .style=${span(scale, at, end == null ? (look === "running" || look === "asked" ? now : at) : end)}></i>`)}
       ${(row.waits || []).map(([a, b]) => html`<i class="wait" title=${`waited ${duration(((b == null ? now : b) - a) * 1000)}`} .style=${span(scale, a, b == null ? now : b)}></i>`)}
       ${strip && row.bars.length ? html`<i class="strip" .style=${span(scale, row.bars[0][0], ((e) => (e == null ? now : e))(row.bars[row.bars.length - 1][1]))} aria-hidden="true">${[...strip].map((c) => html`<b class="s${c === "." ? "n" : c}"></b>`)}</i>` : nothing}`;
   }
@@ -222,7 +223,7 @@ const pflow = (() => {
     const fold = row.items && !row.isItem;
     return html`<div class="row ${row.look} ${ui.selected === row.step ? "selected" : ""}" role="row" id=${`row-${i}`} aria-rowindex=${i + 1} aria-selected=${ui.selected === row.step} @click=${() => act("select", { step: row.step })}>
       <div class="name" role="gridcell" title=${row.step} .style=${`padding-left:${8 + 14 * Math.min(depth, 6)}px`}>${fold ? html`<button class="fold" tabindex="-1" aria-label=${`${ui.unfolded.has(row.step) ? "Hide" : "Show"} the items of ${row.step}`} aria-expanded=${ui.unfolded.has(row.step)} @click=${(e) => { e.stopPropagation(); act("unfold", { step: row.step }); }}>${ui.unfolded.has(row.step) ? "▾" : "▸"}</button>` : nothing}${glyph(row.look)}<span class="hidden">${worded(row.status)}</span><bdi>${name}</bdi>${row.section ? html`<span class="tag">${row.section}</span>` : nothing}${row.items && !row.isItem ? html`<span class="tag">${num(row.items.completed || 0)}/${num(row.items.count)}${row.items.failed ? html` <b class="bad" title="failed">✕${row.items.failed}</b>` : nothing}</span>` : nothing}</div>
-      <div class="took" role="gridcell">${ms == null ? (row.isItem || row.look === "done" ? "" : row.look) : duration(ms)}${row.attempt > 1 ? html`<span class="tries" title=${count(row.attempt, "attempt")}>×${row.attempt}</span>` : nothing}${row.bars.length > 1 ? html`<span class="tries" title=${count(row.bars.length, "attempt")}>×${row.bars.length}</span>` : nothing}</div>
+      <div class="took" role="gridcell">${ms == null ? (row.isItem || row.look === "done" ? "" : worded(row.look)) : duration(ms)}${row.attempt > 1 ? html`<span class="tries" title=${count(row.attempt, "attempt")}>×${row.attempt}</span>` : nothing}${row.bars.length > 1 ? html`<span class="tries" title=${count(row.bars.length, "attempt")}>×${row.bars.length}</span>` : nothing}</div>
       <div class="track" role="gridcell">${track(row, scale, ui.now)}${row.isItem ? beside(row, scale) : nothing}</div></div>`;
   }
 
@@ -234,7 +235,7 @@ const pflow = (() => {
     for (const r of data.steps) { looks[r.look] = (looks[r.look] || 0) + 1; several ||= r.bars.length > 1; }
     return html`<section class="timeline" aria-label="Steps">
       <div class="tools"><h2>Steps</h2><input type="search" id="filter" placeholder="Filter steps  /" aria-label="Filter steps" .value=${ui.filter} @input=${(e) => act("filter", { text: e.target.value })}>
-        <span class="looks" role="group" aria-label="Status">${Object.entries(looks).map(([l, n]) => html`<button class="chip ${l}" aria-pressed=${ui.look === l} @click=${() => act("look", { look: l })}>${glyph(l)}${l} <b>${num(n)}</b></button>`)}
+        <span class="looks" role="group" aria-label="Status">${Object.entries(looks).map(([l, n]) => html`<button class="chip ${l}" aria-pressed=${ui.look === l} @click=${() => act("look", { look: l })}>${glyph(l)}${worded(l)} <b>${num(n)}</b></button>`)}
         ${several ? html`<button class="chip" aria-pressed=${ui.attempts} @click=${() => act("attempts")}>several attempts</button>` : nothing}</span></div>
       <div class="axis" aria-hidden="true"><div class="name"></div><div class="took"></div><div class="track">${scale.ticks.map(([x, t]) => html`<span class="tick" .style=${`left:${percent(x)}`}>${duration(t * 1000) === "<1 ms" ? "0" : duration(t * 1000)}</span>`)}${scale.breaks.map(([x, gap]) => html`<span class="break" title=${`nothing ran for ${duration(gap * 1000)}`} .style=${`left:${percent(x)}`}>//</span>`)}</div></div>
       <div class="rows" id="rows" role="grid" tabindex="0" aria-label="Steps in the order in which they began" aria-rowcount=${total} aria-activedescendant=${ui.cursor >= first && ui.cursor < last ? `row-${ui.cursor}` : nothing} @scroll=${(e) => act("scroll", { top: e.target.scrollTop })} @keydown=${(e) => act("key", { event: e })} .style=${`height:min(64vh,${Math.max(total, 2) * ROW + 2}px)`}>
@@ -265,7 +266,7 @@ const pflow = (() => {
         ${full.waits ? html`<section><h3>Waits</h3><ul class="plain">${full.waits.map((w) => html`<li>${w.item != null ? `[${w.item}] ` : ""}${w.prompt ? html`<q dir="auto">${w.prompt}</q>` : w.kind} ${w.outcome ? html`<b>${w.choice || w.outcome}</b> <span class="soft">${w.by ? `by ${w.by}` : ""} ${w.via ? `via ${w.via}` : ""} after ${duration((w.waited || 0) * 1000)}</span>` : html`<b>waiting</b>`}</li>`)}</ul></section>` : nothing}
         ${full.item_errors ? html`<section><h3>Failed items</h3>${full.item_errors.slice(0, 50).map((e) => html`<div class="itemerror"><code>[${e.index}]</code>${problem(e.error, act, ui)}</div>`)}</section>` : nothing}
         ${values("Sets", full.state, null, ui, act)}`}
-      ${row && row.bars.length ? html`<section><h3>Attempts</h3><table class="attempts"><thead><tr><th>#</th><th>began</th><th>took</th><th></th></tr></thead><tbody>${row.bars.map(([at, end, look, n]) => html`<tr><td>${n}</td><td>${moment(at)}</td><td>${duration(((end == null ? ui.now : end) - at) * 1000)}</td><td>${pill(look, look)}</td></tr>`)}</tbody></table></section>` : nothing}</aside>`;
+      ${row && row.bars.length ? html`<section><h3>Attempts</h3><table class="attempts"><thead><tr><th>#</th><th>began</th><th>took</th><th></th></tr></thead><tbody>${row.bars.map(([at, end, look, n]) => html`<tr><td>${n}</td><td>${moment(at)}</td><td>${lasted(at, end, look, ui.now)}</td><td>${pill(look, look)}</td></tr>`)}</tbody></table></section>` : nothing}</aside>`;
   }
 
   const runValues = (data, ui, act) => html`<header><h2>Run</h2></header><p class="soft">Select a step to see what it got and gave.</p>
@@ -355,7 +356,7 @@ const pflow = (() => {
     const by = new Map(), taken = news && new Set(news.taken);
     for (const row of rows) if (!row.step.includes("/")) by.set(row.node, row);
     for (const g of root.querySelectorAll("[data-node]")) {
-      const id = g.dataset.node, row = by.get(id), look = (g.dataset.look = (news && news.looks[id]) || g.dataset.look || g.getAttribute("class") || "pending"), label = `${id}: ${look.replace("-", " ")}`, title = g.querySelector("title");
+      const id = g.dataset.node, row = by.get(id), look = (g.dataset.look = (news && news.looks[id]) || g.dataset.look || g.getAttribute("class") || "pending"), label = `${id}: ${worded(look)}`, title = g.querySelector("title");
       put(g, "class", `node ${look}${row && row.step === selected ? " selected" : ""}`);
       put(g, "aria-label", label);
       if (title && title.textContent !== label) title.textContent = label;
