@@ -242,12 +242,20 @@ def become(command: list[str]) -> int:
 def with_python(version: str, argv: list[str]) -> int:
     """Do the same with another Python, in an environment of its own."""
     name = version if os.sep in version else f"python{version}"
-    python = shutil.which(name)
+    python = find_python(name)
     if not python:
         say(f"there is no `{name}` on the path; give `--python` a version such as 3.12, or the path of an interpreter")
         return 2
     os.environ["PFLOW_VENV"] = str(ROOT / ".cache" / Path(python).resolve().name)
     return become([python, str(ROOT / "dev.py"), *argv])
+
+
+def find_python(name: str) -> str | None:
+    """An interpreter by its path or name. What pyenv puts on the path may be a script that knows no such version."""
+    installed = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    kept = [] if os.sep in name else sorted(map(str, installed.glob(f"*/bin/{name}")), reverse=True)
+    candidates = [shutil.which(name), *kept]
+    return next((python for python in candidates if python and succeeds([python, "-c", ""])), None)
 
 
 def main(argv: list[str]) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pflow.core.file.home import Home
+from pflow.execution.asking.answer import Answered, Inbox
 from pflow.workspace import Workspace
 from tests.cli.conftest import Pflow, spawn
 
@@ -73,6 +74,22 @@ def test_the_command_that_is_shown_works(pflow: Pflow, run_id: str) -> None:
     said = pflow(*command.split()[1:])
     assert (said.code, said.out) == (0, "chosen go\n")
     assert said.err == "answered `ask`\n"
+
+
+def test_an_answer_counts_also_where_another_process_was_quicker_to_go_on(
+    pflow: Pflow, run_id: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = Inbox.check_left
+
+    def check_left(self: Inbox, answered: Answered) -> None:
+        left(self, answered)
+        with Workspace(Home(home)) as other:
+            assert other.resume(run_id).status == "completed"
+
+    monkeypatch.setattr(Inbox, "check_left", check_left)
+    said = pflow("answer", run_id, "go")
+    assert (said.code, said.err) == (0, "answered `ask`\n")
+    assert said.out == f"another process has taken the run up; `pflow runs show {run_id}` tells how it goes\n"
 
 
 def test_several_questions_are_shown_each_with_its_step(pflow: Pflow, write: Write, three: str) -> None:

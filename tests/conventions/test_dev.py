@@ -177,3 +177,14 @@ def test_nothing_names_a_package_index() -> None:
             word in text
             for word in ("pypi.org", "npmjs", "registry=", "--registry", "index-url", "index_url", "[[tool.uv.index")
         )
+
+
+def test_a_python_that_only_pyenv_knows_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_path, kept = tmp_path / "shims" / "python3.0", tmp_path / "versions" / "3.0.1" / "bin" / "python3.0"
+    for place, text in ((on_path, "#!/bin/sh\nexit 127\n"), (kept, "#!/bin/sh\nexit 0\n")):
+        place.parent.mkdir(parents=True)
+        place.write_text(text)
+        place.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{on_path.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert dev.find_python("python3.0") == str(kept)

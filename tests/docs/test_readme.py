@@ -60,7 +60,7 @@ def test_the_python_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
 def test_the_everyday_commands_exist(tmp_path: Path) -> None:
     [block] = [block for block in blocks("console") if "runs list" in block]
     commands = re.findall(r"\$ (?:git diff \| )?pflow (.*?)\s+#", block)
-    assert len(commands) == 10
+    assert len(commands) == 13
     for command in commands:
         words = shlex.split(command)
         help_words = words[:2] if words[0] in ("registry", "runs", "settings", "schedule") else words[:1]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.mcp_server.client import Client
+
+
+@pytest.fixture(scope="module", params=["modern", "legacy"])
+def either(request: pytest.FixtureRequest, start: Callable[..., Client]) -> Client:
+    """A server with a library of its own, spoken to in each era."""
+    return start(era=request.param)
 
 
 @pytest.fixture(scope="module")

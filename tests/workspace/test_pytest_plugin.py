@@ -10,7 +10,7 @@ DOCUMENT = "nodes: [{id: a, type: echo, params: {text: x}}]\noutputs: {said: '${
 
 
 def run_pytest(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "pflow.pytest_plugin", "-q", *words]
+    line = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *words]
     return subprocess.run(line, cwd=folder, capture_output=True, text=True)
 
 

@@ -11,6 +11,7 @@ PflowError              pflow             1
         CorruptError    corrupt           1
     RunError            execution         1
         ConflictError   already_running   1
+        EndedError      execution         1
         AnsweredError   already_answered  1
         InDoubtError    in_doubt          4
         DamagedError    damaged           1
@@ -153,6 +154,10 @@ class ConflictError(RunError):
     """Another process owns the run."""
 
     code = "already_running"
+
+
+class EndedError(RunError):
+    """The run is over, for good."""
 
 
 class AnsweredError(RunError):

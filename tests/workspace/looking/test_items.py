@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,9 @@ def test_what_a_batch_gave_can_be_read_item_by_item(workspace: Workspace) -> Non
     assert results == [{"result": {"square": 1}, "stdout": ""}, None, {"result": {"square": 9}, "stdout": ""}]
     assert workspace.trace(run, step="each", field="outputs.results[2].result.square") == 9
     assert workspace.trace(run, field="steps[0].outputs.results[0].result.square") == 1
-    assert workspace.trace(run, step="each[2]") == {
+    item: Any = workspace.trace(run, step="each[2]")
+    assert item.pop("ms") > 0 and item.pop("started_at") <= time.time()
+    assert item == {
         "step": "each[2]",
         "item": 2,
         "status": "completed",

@@ -15,7 +15,7 @@ from pflow.cli.completion import complete_answer, complete_message, complete_wai
 from pflow.cli.console import Console
 from pflow.cli.place.option import place_option
 from pflow.cli.run_report import run_watched, show_outcome
-from pflow.core.errors import ConflictError, InputError, UsageError
+from pflow.core.errors import ConflictError, EndedError, InputError, UsageError
 from pflow.core.printable import escape
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _go_on(console: Console, answered: Answered, said: str, *, resume: bool) -> 
     console.remark(said)
     try:
         outcome = run_watched(console, lambda workspace: _begin_next(workspace, answered))
-    except ConflictError:
+    except (ConflictError, EndedError):
         console.reply(data, f"another process has taken the run up; `pflow runs show {run_id}` tells how it goes")
         return 0
     except InputError as error:
