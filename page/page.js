@@ -41,9 +41,21 @@
     if (!file) ui.now = Date.now() / 1000;
     const view = failure ? pflow.errorPage(failure, ui, act) : !data ? pflow.loadingPage(ui, act) : pages[kind](data, ui, act);
     lit.render(view, root);
+    keepFocus();
     if (kind === "run" || kind === "workflow") hang();
     const rows = find("rows");
     if (rows && rows.scrollTop !== ui.scroll) { ui.scroll = rows.scrollTop; draw(); } // fewer rows than before
+  }
+
+  /** What had the focus may be off for a moment, or gone: the keyboard goes on there, or nearby, where nothing is lost by a key too many. */
+  let held = null;
+  document.addEventListener("focusin", ({ target }) => { held = { target, near: target.closest(".actions,.inspector"), off: false }; });
+  function keepFocus() {
+    if (!held || (document.activeElement !== document.body && document.activeElement !== held.target)) return;
+    const { target, near, off } = held;
+    if (target.isConnected) { held.off = target.disabled; if (off && !target.disabled) target.focus(); return; }
+    const next = near && near.isConnected && near.querySelector("button:not(.danger,:disabled)");
+    (next || root.querySelector("main")).focus();
   }
 
   const pages = {

@@ -186,7 +186,7 @@ const pflow = (() => {
   }
 
   const worked = (row, now) => {
-    if (!row.bars.length || ["skipped", "reused", "cached"].includes(row.look)) return null;
+    if (!row.bars.length || ["skipped", "reused", "cached", "in-doubt"].includes(row.look)) return null;
     if (row.ms != null || row.isItem) return row.ms;
     let sum = 0;
     for (const [at, end, look] of row.bars) sum += (end == null ? (look === "running" ? now : at) : end) - at;
@@ -256,7 +256,7 @@ const pflow = (() => {
     return html`<aside class="inspector" aria-label="Step"><header><h2 tabindex="-1" id="step-title"><bdi>${ui.selected}</bdi></h2>${button("×", () => act("select", { step: "" }), { kind: "close", title: "Close (Esc)" })}</header>
       <p class="facts">${row ? pill(row.status, row.look) : full ? pill(full.status) : nothing} ${row && worked(row, ui.now) != null ? html`<span>${duration(worked(row, ui.now))}</span>` : nothing}${row && row.tokens ? html`<span>${count(row.tokens, "token")}${row.cost ? `, ${money(row.cost)}` : ""}</span>` : nothing}${row && row.source ? html`<span>${{ cache: "from the cache", reuse: "kept from before", settled: "settled by a person", skipped: "its condition was false" }[row.source] || row.source}</span>` : nothing}${row && row.action && row.action !== "default" ? html`<span>→ ${row.action}</span>` : nothing}</p>
       ${canFork ? html`<p>${button("Rerun from here", () => act("fork", { step: row.step }), { disabled: ui.busy === "fork", title: "A new run keeps what came before this step; this run is untouched" })}
-        ${ui.failed.fork ? html`<span role="alert">${problem(ui.failed.fork, act, ui)}${ui.failed.fork.type === "in_doubt" ? button("Rerun, also what may have happened", () => act("fork", { step: row.step, rerun: true }), { kind: "danger" }) : nothing}</span>` : nothing}</p>` : nothing}
+        ${ui.failed.fork ? html`<span role="alert">${problem(ui.failed.fork, act, ui)}${ui.failed.fork.type === "in_doubt" ? button("Rerun also what is in doubt", () => act("fork", { step: row.step, rerun: true }), { kind: "danger" }) : nothing}</span>` : nothing}</p>` : nothing}
       ${ui.detailError ? problem(ui.detailError, act, ui) : !full ? html`<p class="soft">loading …</p>` : html`
         ${full.error ? html`<section><h3>Error</h3>${problem(full.error, act, ui)}</section>` : nothing}
         ${full.reason ? html`<section><h3>Not yet</h3><p>${full.reason}</p></section>` : nothing}
@@ -276,7 +276,7 @@ const pflow = (() => {
 
   const theme = (ui, act) => button({ light: "☀", dark: "☾", "": "◐" }[ui.theme], () => act("theme"), { kind: "quiet", title: `Colours: ${ui.theme || "as the system has them"}` });
   const frame = (ui, act, crumbs, body) => html`<header class="top"><a class="logo" href=${ui.file ? "#" : "/"}>pflow</a><nav aria-label="Where you are">${crumbs}</nav><span class="live" role="status">${ui.file ? html`recorded ${ui.file}` : ui.live === "on" ? html`<i class="dot" aria-hidden="true"></i>live` : ui.live === "off" ? "reconnecting …" : ui.live}</span>${theme(ui, act)}</header>
-    ${ui.banner ? html`<div class="banner" role="alert">${ui.banner}</div>` : nothing}<main>${body}</main><div id="said" class="said" role="status" aria-live="polite">${ui.said}</div>`;
+    ${ui.banner ? html`<div class="banner" role="alert">${ui.banner}</div>` : nothing}<main tabindex="-1">${body}</main><div id="said" class="said" role="status" aria-live="polite">${ui.said}</div>`;
 
   function graph(data, ui, act) {
     if (ui.graphError) return html`<p class="graph soft">There is no graph: ${ui.graphError}</p>`;
@@ -296,7 +296,7 @@ const pflow = (() => {
           ${["completed", "failed"].includes(data.status) && !ui.made ? button("Use as test", () => act("test"), { disabled: ui.busy === "test", title: "Keep what its steps were asked and gave: `pflow test` plays it" }) : nothing}
           ${over ? html`<a class="button" href=${`/?with=${data.run_id}&workflow=${enc(data.workflow)}`}>Compare …</a>` : nothing}</span>`}</div>
       ${ui.made ? html`<div class="banner" role="status">Test “${ui.made.name}” is in <code>${ui.made.file}</code></div>` : nothing}
-      ${["resume", "cancel", "test"].map((w) => (ui.failed[w] ? html`<div role="alert">${problem(ui.failed[w], act, ui)}${ui.failed[w].type === "in_doubt" ? button("Resume, also what may have happened", () => act("resume", { rerun: true }), { kind: "danger" }) : nothing}</div>` : nothing))}
+      ${["resume", "cancel", "test"].map((w) => (ui.failed[w] ? html`<div role="alert">${problem(ui.failed[w], act, ui)}${ui.failed[w].type === "in_doubt" ? button("Resume and rerun what is in doubt", () => act("resume", { rerun: true }), { kind: "danger" }) : nothing}</div>` : nothing))}
       ${data.damaged ? html`<div class="banner">${data.damaged}; this is what can be read.</div>` : nothing}
       ${questions(ui.file ? [] : data.questions, ui, act, false)}
       ${data.error && data.status === "failed" ? problem(data.error, act, ui) : nothing}
