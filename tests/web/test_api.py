@@ -224,6 +224,17 @@ def test_news_resume_exactly_after_the_last_that_was_seen(page: Served) -> None:
         assert ("b" in known) == (after < whole["seq"] - 1)
 
 
+def test_whoever_begins_to_listen_is_told_once_that_the_list_may_be_older(page: Served) -> None:
+    heard = [News(page, "/api/events") for _ in range(2)]
+    assert [next(iter(one))[1] for one in heard] == ["runs", "runs"]
+    late = News(page, "/api/events")
+    assert next(iter(late))[1] == "runs"
+    page.run(TWO)
+    assert [next(iter(one))[1] for one in (*heard, late)] == ["runs"] * 3
+    for one in (*heard, late):
+        one.close()
+
+
 def test_at_most_32_pages_are_told_live(page: Served) -> None:
     open_news = []
     for _ in range(MOST_CLIENTS):
