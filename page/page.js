@@ -41,7 +41,21 @@
     if (!file) ui.now = Date.now() / 1000;
     const view = failure ? pflow.errorPage(failure, ui, act) : !data ? pflow.loadingPage(ui, act) : pages[kind](data, ui, act);
     lit.render(view, root);
+    keepFocus();
     if (kind === "run" || kind === "workflow") hang();
+    const rows = find("rows");
+    if (rows && rows.scrollTop !== ui.scroll) { ui.scroll = rows.scrollTop; draw(); } // fewer rows than before
+  }
+
+  /** What had the focus may be off for a moment, or gone: the keyboard goes on there, or nearby, where nothing is lost by a key too many. */
+  let held = null;
+  document.addEventListener("focusin", ({ target }) => { held = { target, near: target.closest(".actions,.inspector"), off: false }; });
+  function keepFocus() {
+    if (!held || (document.activeElement !== document.body && document.activeElement !== held.target)) return;
+    const { target, near, off } = held;
+    if (target.isConnected) { held.off = target.disabled; if (off && !target.disabled) target.focus(); return; }
+    const next = near && near.isConnected && near.querySelector("button:not(.danger,:disabled)");
+    (next || root.querySelector("main")).focus();
   }
 
   const pages = {
@@ -64,7 +78,7 @@
   const pickNode = (node) => { const rows = data.steps.filter((r) => r.node === node && !r.step.includes("/")); if (rows.length) act("select", { step: rows[rows.length - 1].step, show: true }); };
 
   function take(text) {
-    if (text === null) { ui.graphLarge = true; return; }
+    if (text === null) { ui.graphLarge = true; ui.graphOpen = false; return; }
     const parsed = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
     svg = document.importNode(parsed, true); ui.graphTall = parsed.viewBox.baseVal.height > parsed.viewBox.baseVal.width; drawn = false; ui.graphLarge = false;
   }
@@ -92,7 +106,7 @@
       ui.values[digest] = { ...got, busy: true };
       try { const page = await ask(api(`/values/${digest}?offset=${got.next}&limit=20000`)); ui.values[digest] = { text: got.text + page.text, next: page.next, size: page.size }; } catch (error) { ui.values[digest] = { text: error.message, next: null, size: 0 }; }
     },
-    filter: ({ text }) => { ui.filter = text; ui.scroll = 0; if (kind === "runs") { clearTimeout(searching); searching = setTimeout(loadRuns, 150); } },
+    filter: ({ text }) => { ui.filter = text; const rows = find("rows"); if (rows) rows.scrollTop = 0; ui.scroll = 0; if (kind === "runs") { clearTimeout(searching); searching = setTimeout(loadRuns, 150); } },
     status: ({ status }) => { ui.status = status; return loadRuns(); },
     workflow: ({ name }) => { ui.workflow = name; return loadRuns(); },
     look: ({ look }) => { ui.look = ui.look === look ? "" : look; }, attempts: () => { ui.attempts = !ui.attempts; },
@@ -224,7 +238,8 @@
         document.title = `${data.workflow || "run"} · pflow`;
         index = new Map(data.steps.map((row) => [row.step, row]));
         rowsOf = pflow.visible(data, ui);
-        const wanted = () => { const step = decodeURIComponent(location.hash.slice(1)); if (step !== ui.selected) act("select", { step, show: true }); };
+        const wanted = () => { const step = decodeURIComponent(location.hash.slice(1)); if (step !== ui.selected) open(step).then(() => act("select", { step, show: true })); };
+        const open = async (step) => { const batch = index.get(step.replace(/\[\d+\]$/, "")); if (batch && batch.items && batch.step !== step && !ui.unfolded.has(batch.step)) await acts.unfold({ step: batch.step }).catch(() => {}); };
         wanted();
         addEventListener("hashchange", wanted);
       } else if (data && data.name) document.title = `${data.name} · pflow`;

@@ -23,12 +23,13 @@ const pflow = (() => {
   const num = (n) => n.toLocaleString("en");
   const count = (n, word) => `${num(n)} ${word}${n === 1 ? "" : "s"}`;
   const moment = (at) => (at ? new Date(at * 1000).toLocaleString("sv") : "");
+  const when = (text) => moment(Date.parse(text) / 1000) || text;
   const ago = (at, now) => {
     const s = Math.max(0, now - at);
     return s < 60 ? "just now" : s < 3600 ? `${Math.floor(s / 60)} min ago` : s < 86400 ? `${Math.floor(s / 3600)} h ago` : `${Math.floor(s / 86400)} d ago`;
   };
   const money = (usd) => `$${usd < 0.01 ? usd.toPrecision(2) : usd.toFixed(2)}`;
-  const worded = (status) => String(status).replace("_", " ");
+  const worded = (status) => String(status).replace(/[_-]/, " ");
 
   const glyph = (look) => html`<span class="glyph" aria-hidden="true">${GLYPHS[look]}</span>`;
   const pill = (status, look = LOOKS[status] || "pending") =>
@@ -47,8 +48,19 @@ const pflow = (() => {
     const got = ui.values[v.$value];
     if (got && got.busy && !got.size) return html`<span class="soft">loading …</span>`;
     if (!got) return html`<span class="large">${size(v.size || 0)} ${ui.file ? html`<em>not in this file</em>` : button("show", () => act("value", { digest: v.$value }), { kind: "link" })}</span>`;
-    return html`<pre class="text" tabindex="0">${got.text}</pre><div class="paging">${num(got.text.length)} of ${num(got.size)} characters
+    return html`<pre class="text" tabindex="0">${pieces(got.text).map((piece) => html`<span class="piece">${piece}</span>`)}</pre><div class="paging">${num(got.text.length)} of ${num(got.size)} characters
       ${got.next == null ? nothing : button("more", () => act("value", { digest: v.$value }), { kind: "link", disabled: got.busy })}</div>`;
+  }
+
+  /** A long text in parts that are laid out only when they are seen; where one ends there is the end of a line anyway, if there is any. */
+  function pieces(text) {
+    const out = [];
+    for (let from = 0; from < text.length;) {
+      const least = from + 8000, line = text.indexOf("\n", least), end = line < 0 || line > least + 4000 ? least : line + 1;
+      out.push(text.slice(from, end));
+      from = end;
+    }
+    return out;
   }
 
   function leaf(v) {
@@ -59,6 +71,7 @@ const pflow = (() => {
   function tree(name, v, path, ui, act, depth = 0) {
     const label = html`<span class="key" dir="auto">${name}</span>${path ? copier(path, act) : nothing}`;
     if (isRef(v)) return html`<div class="leaf">${label} ${large(v, ui, act)}</div>`;
+    if (v && typeof v.$preview === "string") return html`<div class="leaf">${label} <pre class="text" tabindex="0">${v.$preview} …</pre><div class="paging">the beginning of ${size(v.size || 0)}</div></div>`;
     if (v && v.$items) return html`<div class="leaf">${label} <span class="shape">one for each item: unfold the step</span></div>`;
     if (v === null || typeof v !== "object") return html`<div class="leaf">${label} ${leaf(v)}</div>`;
     const list = Array.isArray(v), keys = list ? v.map((_, i) => i) : Object.keys(v);
@@ -104,7 +117,7 @@ const pflow = (() => {
     const fields = Object.entries(q.fields || {}), choices = q.choices || [];
     return html`<form class="question" aria-label=${`Question of ${q.step}`} @submit=${send(q.kind === "message" ? { message: q.message } : {})}>
       <header>${pill(q.kind === "message" ? "waits for a message" : q.approves ? "asks for approval" : "asks", "asked")}
-        <b dir="auto">${q.step}</b>${at ? html` in <a href=${`/runs/${q.run_id}`} dir="auto">${q.workflow || q.run_id}</a>` : nothing} <span class="soft">since ${q.since}${q.deadline ? html`, until ${q.deadline}` : nothing}</span></header>
+        <b dir="auto">${q.step}</b>${at ? html` in <a href=${`/runs/${q.run_id}`} dir="auto">${q.workflow || q.run_id}</a>` : nothing} <span class="soft">since ${when(q.since)}${q.deadline ? html`, until ${when(q.deadline)}` : nothing}</span></header>
       ${q.prompt ? html`<p class="prompt" dir="auto">${q.prompt}</p>` : nothing}
       ${q.kind === "message" ? html`<p class="prompt">the message <code>${q.message}</code></p>` : nothing}
       ${Object.entries(q.show || {}).map(([k, v]) => html`<div class="shown"><span class="key">${k}</span>${typeof v === "string" ? html`<pre class="text" tabindex="0">${v}</pre>` : v && v.$preview ? html`<pre class="text" tabindex="0">${v.$preview} …</pre>` : html`<div class="tree">${tree("", v, "", ui, act)}</div>`}</div>`)}
@@ -161,18 +174,19 @@ const pflow = (() => {
     return { at, ticks, breaks: marks };
   }
 
+  const lasted = (at, end, look, now) => (end == null && look !== "running" ? "" : duration(((end == null ? now : end) - at) * 1000));
   const percent = (x) => `${(100 * x).toFixed(3)}%`;
-  const span = (scale, a, b) => { const x = scale.at(a), w = scale.at(b) - x; return `left:${percent(x)};width:${percent(w)}`; };
+  const span = (scale, a, b) => { const x = scale.at(a), w = scale.at(b) - x; return `left:min(${percent(x)},100% - 3px);width:${percent(w)}`; };
 
   function track(row, scale, now) {
     const strip = row.items && row.items.strip;
-    return html`${row.bars.map(([at, end, look, n]) => html`<i class="bar ${look}" data-attempt=${n} title=${`attempt ${n}: ${worded(look)}, ${duration(((end == null ? now : end) - at) * 1000)}`} .style=${span(scale, at, end == null ? (look === "running" || look === "asked" ? now : at) : end)}></i>`)}
+    return html`${row.bars.map(([at, end, look, n]) => html`<i class="bar ${look}" data-attempt=${n} title=${`attempt ${n}: ${worded(look)} ${lasted(at, end, look, now)}`} .style=${span(scale, at, end == null ? (look === "running" || look === "asked" ? now : at) : end)}></i>`)}
       ${(row.waits || []).map(([a, b]) => html`<i class="wait" title=${`waited ${duration(((b == null ? now : b) - a) * 1000)}`} .style=${span(scale, a, b == null ? now : b)}></i>`)}
       ${strip && row.bars.length ? html`<i class="strip" .style=${span(scale, row.bars[0][0], ((e) => (e == null ? now : e))(row.bars[row.bars.length - 1][1]))} aria-hidden="true">${[...strip].map((c) => html`<b class="s${c === "." ? "n" : c}"></b>`)}</i>` : nothing}`;
   }
 
   const worked = (row, now) => {
-    if (!row.bars.length || ["skipped", "reused", "cached"].includes(row.look)) return null;
+    if (!row.bars.length || ["skipped", "reused", "cached", "in-doubt"].includes(row.look)) return null;
     if (row.ms != null || row.isItem) return row.ms;
     let sum = 0;
     for (const [at, end, look] of row.bars) sum += (end == null ? (look === "running" ? now : at) : end) - at;
@@ -209,7 +223,7 @@ const pflow = (() => {
     const fold = row.items && !row.isItem;
     return html`<div class="row ${row.look} ${ui.selected === row.step ? "selected" : ""}" role="row" id=${`row-${i}`} aria-rowindex=${i + 1} aria-selected=${ui.selected === row.step} @click=${() => act("select", { step: row.step })}>
       <div class="name" role="gridcell" title=${row.step} .style=${`padding-left:${8 + 14 * Math.min(depth, 6)}px`}>${fold ? html`<button class="fold" tabindex="-1" aria-label=${`${ui.unfolded.has(row.step) ? "Hide" : "Show"} the items of ${row.step}`} aria-expanded=${ui.unfolded.has(row.step)} @click=${(e) => { e.stopPropagation(); act("unfold", { step: row.step }); }}>${ui.unfolded.has(row.step) ? "▾" : "▸"}</button>` : nothing}${glyph(row.look)}<span class="hidden">${worded(row.status)}</span><bdi>${name}</bdi>${row.section ? html`<span class="tag">${row.section}</span>` : nothing}${row.items && !row.isItem ? html`<span class="tag">${num(row.items.completed || 0)}/${num(row.items.count)}${row.items.failed ? html` <b class="bad" title="failed">✕${row.items.failed}</b>` : nothing}</span>` : nothing}</div>
-      <div class="took" role="gridcell">${ms == null ? (row.isItem || row.look === "done" ? "" : row.look) : duration(ms)}${row.attempt > 1 ? html`<span class="tries" title=${count(row.attempt, "attempt")}>×${row.attempt}</span>` : nothing}${row.bars.length > 1 ? html`<span class="tries" title=${count(row.bars.length, "attempt")}>×${row.bars.length}</span>` : nothing}</div>
+      <div class="took" role="gridcell">${ms == null ? (row.isItem || row.look === "done" ? "" : worded(row.look)) : duration(ms)}${row.attempt > 1 ? html`<span class="tries" title=${count(row.attempt, "attempt")}>×${row.attempt}</span>` : nothing}${row.bars.length > 1 ? html`<span class="tries" title=${count(row.bars.length, "attempt")}>×${row.bars.length}</span>` : nothing}</div>
       <div class="track" role="gridcell">${track(row, scale, ui.now)}${row.isItem ? beside(row, scale) : nothing}</div></div>`;
   }
 
@@ -221,7 +235,7 @@ const pflow = (() => {
     for (const r of data.steps) { looks[r.look] = (looks[r.look] || 0) + 1; several ||= r.bars.length > 1; }
     return html`<section class="timeline" aria-label="Steps">
       <div class="tools"><h2>Steps</h2><input type="search" id="filter" placeholder="Filter steps  /" aria-label="Filter steps" .value=${ui.filter} @input=${(e) => act("filter", { text: e.target.value })}>
-        <span class="looks" role="group" aria-label="Status">${Object.entries(looks).map(([l, n]) => html`<button class="chip ${l}" aria-pressed=${ui.look === l} @click=${() => act("look", { look: l })}>${glyph(l)}${l} <b>${num(n)}</b></button>`)}
+        <span class="looks" role="group" aria-label="Status">${Object.entries(looks).map(([l, n]) => html`<button class="chip ${l}" aria-pressed=${ui.look === l} @click=${() => act("look", { look: l })}>${glyph(l)}${worded(l)} <b>${num(n)}</b></button>`)}
         ${several ? html`<button class="chip" aria-pressed=${ui.attempts} @click=${() => act("attempts")}>several attempts</button>` : nothing}</span></div>
       <div class="axis" aria-hidden="true"><div class="name"></div><div class="took"></div><div class="track">${scale.ticks.map(([x, t]) => html`<span class="tick" .style=${`left:${percent(x)}`}>${duration(t * 1000) === "<1 ms" ? "0" : duration(t * 1000)}</span>`)}${scale.breaks.map(([x, gap]) => html`<span class="break" title=${`nothing ran for ${duration(gap * 1000)}`} .style=${`left:${percent(x)}`}>//</span>`)}</div></div>
       <div class="rows" id="rows" role="grid" tabindex="0" aria-label="Steps in the order in which they began" aria-rowcount=${total} aria-activedescendant=${ui.cursor >= first && ui.cursor < last ? `row-${ui.cursor}` : nothing} @scroll=${(e) => act("scroll", { top: e.target.scrollTop })} @keydown=${(e) => act("key", { event: e })} .style=${`height:min(64vh,${Math.max(total, 2) * ROW + 2}px)`}>
@@ -234,7 +248,7 @@ const pflow = (() => {
   function inspector(data, ui, act) {
     const row = data.steps.find((r) => r.step === ui.selected) || (ui.rows || []).find((r) => r.step === ui.selected);
     if (!ui.selected) return html`<aside class="inspector" aria-label="Run">${runValues(data, ui, act)}</aside>`;
-    const full = ui.detail && ui.detail.step === ui.selected ? ui.detail : null, node = row && !row.isItem ? row.node : ui.selected.replace(/\[\d+\]$/, "");
+    const full = ui.detail && ui.detail.step === ui.selected ? ui.detail : null, node = row && !row.isItem ? row.node : ui.selected.slice(ui.selected.lastIndexOf("/") + 1).replace(/(#\d+)?\[(\d+)\]$/, ".results[$2]");
     const outputs = full && full.outputs, params = full && full.params;
     const plain = outputs && !isRef(outputs) ? Object.fromEntries(Object.entries(outputs).filter(([k, v]) => !(["stdout", "stderr"].includes(k) && typeof v === "string" && v))) : outputs;
     const streams = outputs && !isRef(outputs) ? ["stdout", "stderr"].filter((k) => typeof outputs[k] === "string" && outputs[k]) : [];
@@ -242,7 +256,7 @@ const pflow = (() => {
     return html`<aside class="inspector" aria-label="Step"><header><h2 tabindex="-1" id="step-title"><bdi>${ui.selected}</bdi></h2>${button("×", () => act("select", { step: "" }), { kind: "close", title: "Close (Esc)" })}</header>
       <p class="facts">${row ? pill(row.status, row.look) : full ? pill(full.status) : nothing} ${row && worked(row, ui.now) != null ? html`<span>${duration(worked(row, ui.now))}</span>` : nothing}${row && row.tokens ? html`<span>${count(row.tokens, "token")}${row.cost ? `, ${money(row.cost)}` : ""}</span>` : nothing}${row && row.source ? html`<span>${{ cache: "from the cache", reuse: "kept from before", settled: "settled by a person", skipped: "its condition was false" }[row.source] || row.source}</span>` : nothing}${row && row.action && row.action !== "default" ? html`<span>→ ${row.action}</span>` : nothing}</p>
       ${canFork ? html`<p>${button("Rerun from here", () => act("fork", { step: row.step }), { disabled: ui.busy === "fork", title: "A new run keeps what came before this step; this run is untouched" })}
-        ${ui.failed.fork ? html`<span role="alert">${problem(ui.failed.fork, act, ui)}${ui.failed.fork.type === "in_doubt" ? button("Rerun, also what may have happened", () => act("fork", { step: row.step, rerun: true }), { kind: "danger" }) : nothing}</span>` : nothing}</p>` : nothing}
+        ${ui.failed.fork ? html`<span role="alert">${problem(ui.failed.fork, act, ui)}${ui.failed.fork.type === "in_doubt" ? button("Rerun also what is in doubt", () => act("fork", { step: row.step, rerun: true }), { kind: "danger" }) : nothing}</span>` : nothing}</p>` : nothing}
       ${ui.detailError ? problem(ui.detailError, act, ui) : !full ? html`<p class="soft">loading …</p>` : html`
         ${full.error ? html`<section><h3>Error</h3>${problem(full.error, act, ui)}</section>` : nothing}
         ${full.reason ? html`<section><h3>Not yet</h3><p>${full.reason}</p></section>` : nothing}
@@ -252,7 +266,7 @@ const pflow = (() => {
         ${full.waits ? html`<section><h3>Waits</h3><ul class="plain">${full.waits.map((w) => html`<li>${w.item != null ? `[${w.item}] ` : ""}${w.prompt ? html`<q dir="auto">${w.prompt}</q>` : w.kind} ${w.outcome ? html`<b>${w.choice || w.outcome}</b> <span class="soft">${w.by ? `by ${w.by}` : ""} ${w.via ? `via ${w.via}` : ""} after ${duration((w.waited || 0) * 1000)}</span>` : html`<b>waiting</b>`}</li>`)}</ul></section>` : nothing}
         ${full.item_errors ? html`<section><h3>Failed items</h3>${full.item_errors.slice(0, 50).map((e) => html`<div class="itemerror"><code>[${e.index}]</code>${problem(e.error, act, ui)}</div>`)}</section>` : nothing}
         ${values("Sets", full.state, null, ui, act)}`}
-      ${row && row.bars.length ? html`<section><h3>Attempts</h3><table class="attempts"><thead><tr><th>#</th><th>began</th><th>took</th><th></th></tr></thead><tbody>${row.bars.map(([at, end, look, n]) => html`<tr><td>${n}</td><td>${moment(at)}</td><td>${duration(((end == null ? ui.now : end) - at) * 1000)}</td><td>${pill(look, look)}</td></tr>`)}</tbody></table></section>` : nothing}</aside>`;
+      ${row && row.bars.length ? html`<section><h3>Attempts</h3><table class="attempts"><thead><tr><th>#</th><th>began</th><th>took</th><th></th></tr></thead><tbody>${row.bars.map(([at, end, look, n]) => html`<tr><td>${n}</td><td>${moment(at)}</td><td>${lasted(at, end, look, ui.now)}</td><td>${pill(look, look)}</td></tr>`)}</tbody></table></section>` : nothing}</aside>`;
   }
 
   const runValues = (data, ui, act) => html`<header><h2>Run</h2></header><p class="soft">Select a step to see what it got and gave.</p>
@@ -262,11 +276,12 @@ const pflow = (() => {
 
   const theme = (ui, act) => button({ light: "☀", dark: "☾", "": "◐" }[ui.theme], () => act("theme"), { kind: "quiet", title: `Colours: ${ui.theme || "as the system has them"}` });
   const frame = (ui, act, crumbs, body) => html`<header class="top"><a class="logo" href=${ui.file ? "#" : "/"}>pflow</a><nav aria-label="Where you are">${crumbs}</nav><span class="live" role="status">${ui.file ? html`recorded ${ui.file}` : ui.live === "on" ? html`<i class="dot" aria-hidden="true"></i>live` : ui.live === "off" ? "reconnecting …" : ui.live}</span>${theme(ui, act)}</header>
-    ${ui.banner ? html`<div class="banner" role="alert">${ui.banner}</div>` : nothing}<main>${body}</main><div id="said" class="said" role="status" aria-live="polite">${ui.said}</div>`;
+    ${ui.banner ? html`<div class="banner" role="alert">${ui.banner}</div>` : nothing}<main tabindex="-1">${body}</main><div id="said" class="said" role="status" aria-live="polite">${ui.said}</div>`;
 
   function graph(data, ui, act) {
     if (ui.graphError) return html`<p class="graph soft">There is no graph: ${ui.graphError}</p>`;
-    return html`<details class="graph" ?open=${ui.graphOpen} @toggle=${(e) => act("graph", { open: e.target.open })}><summary><h2>Graph</h2></summary>
+    const open = ui.graphOpen;
+    return html`<details class="graph" ?open=${open} @toggle=${(e) => e.target.open !== open && act("graph", { open: e.target.open })}><summary><h2>Graph</h2></summary>
       ${ui.graphLarge ? html`<p>The graph is too large to take in at a glance${data.steps ? "; search the steps instead" : ""}. ${button("Draw it all the same", () => act("drawAll"))}</p>` : nothing}<div class="canvas" id="graph" tabindex="0"></div></details>`;
   }
 
@@ -281,7 +296,7 @@ const pflow = (() => {
           ${["completed", "failed"].includes(data.status) && !ui.made ? button("Use as test", () => act("test"), { disabled: ui.busy === "test", title: "Keep what its steps were asked and gave: `pflow test` plays it" }) : nothing}
           ${over ? html`<a class="button" href=${`/?with=${data.run_id}&workflow=${enc(data.workflow)}`}>Compare …</a>` : nothing}</span>`}</div>
       ${ui.made ? html`<div class="banner" role="status">Test “${ui.made.name}” is in <code>${ui.made.file}</code></div>` : nothing}
-      ${["resume", "cancel", "test"].map((w) => (ui.failed[w] ? html`<div role="alert">${problem(ui.failed[w], act, ui)}${ui.failed[w].type === "in_doubt" ? button("Resume, also what may have happened", () => act("resume", { rerun: true }), { kind: "danger" }) : nothing}</div>` : nothing))}
+      ${["resume", "cancel", "test"].map((w) => (ui.failed[w] ? html`<div role="alert">${problem(ui.failed[w], act, ui)}${ui.failed[w].type === "in_doubt" ? button("Resume and rerun what is in doubt", () => act("resume", { rerun: true }), { kind: "danger" }) : nothing}</div>` : nothing))}
       ${data.damaged ? html`<div class="banner">${data.damaged}; this is what can be read.</div>` : nothing}
       ${questions(ui.file ? [] : data.questions, ui, act, false)}
       ${data.error && data.status === "failed" ? problem(data.error, act, ui) : nothing}
@@ -334,21 +349,22 @@ const pflow = (() => {
     ${(error.details && error.details.near && error.details.near.length) ? html`<p>Did you mean</p><ul class="names">${error.details.near.map((id) => html`<li><a href=${`/runs/${id}`}><code>${id}</code></a></li>`)}</ul>` : nothing}<p><a href="/">All runs</a></p>`);
   const loadingPage = (ui, act) => frame(ui, act, "", html`<p class="soft">loading …</p>`);
 
+  const put = (element, name, value) => { if (element.getAttribute(name) !== value) element.setAttribute(name, value); };
   /** Colour a graph that was drawn by the server: boxes by how their steps stand, lines by whether they were taken. */
   function paint(root, rows, selected, pick, news) {
     if (!rows) { for (const g of root.querySelectorAll("[data-node]")) g.setAttribute("class", "node plain"); return; }
     const by = new Map(), taken = news && new Set(news.taken);
     for (const row of rows) if (!row.step.includes("/")) by.set(row.node, row);
     for (const g of root.querySelectorAll("[data-node]")) {
-      const id = g.dataset.node, row = by.get(id), look = (g.dataset.look = (news && news.looks[id]) || g.dataset.look || g.getAttribute("class") || "pending"), label = `${id}: ${look.replace("-", " ")}`, title = g.querySelector("title");
-      g.setAttribute("class", `node ${look}${row && row.step === selected ? " selected" : ""}`);
-      g.setAttribute("aria-label", label);
+      const id = g.dataset.node, row = by.get(id), look = (g.dataset.look = (news && news.looks[id]) || g.dataset.look || g.getAttribute("class") || "pending"), label = `${id}: ${worded(look)}`, title = g.querySelector("title");
+      put(g, "class", `node ${look}${row && row.step === selected ? " selected" : ""}`);
+      put(g, "aria-label", label);
       if (title && title.textContent !== label) title.textContent = label;
       if (pick && !g.onclick) { g.setAttribute("role", "button"); g.setAttribute("tabindex", "0"); g.onclick = () => pick(id); g.onkeydown = (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); pick(id); } }; }
     }
     for (const g of root.querySelectorAll("[data-edge]")) {
       const name = g.dataset.edge, pair = name.slice(0, name.indexOf(":", name.indexOf(">")));
-      g.setAttribute("class", (taken ? taken.has(pair) : g.classList.contains("taken")) ? "edge taken" : "edge");
+      put(g, "class", (taken ? taken.has(pair) : g.classList.contains("taken")) ? "edge taken" : "edge");
     }
   }
 

@@ -43,9 +43,10 @@ class Watched:
         *,
         offline: bool = False,
         width: int = 1360,
+        height: int = 860,
     ) -> None:
         self._context = browser.new_context(
-            color_scheme=scheme, viewport={"width": width, "height": 860}, offline=offline
+            color_scheme=scheme, viewport={"width": width, "height": height}, offline=offline
         )
         self._context.add_init_script(
             "window.refused = [];"

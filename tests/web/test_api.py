@@ -125,6 +125,34 @@ def test_parameters_are_told_as_the_node_got_them_without_secrets(page: Served) 
     assert b"s3cret" not in page.ask(f"/api/runs/{run}").body
 
 
+def test_large_parameters_are_told_by_reference_or_by_their_beginning(page: Served) -> None:
+    taking = {
+        "code": "result = 1",
+        "inputs": {"same": "${big.result}", "made": "of ${big.result}", "few": "${few.result}"},
+    }
+    nodes = [
+        {"id": "big", "type": "code", "params": {"code": "result = 'ä' * 50_000"}},
+        {"id": "few", "type": "code", "params": {"code": "result = 'text ' * 1_000"}},
+        {"id": "takes", "type": "code", "params": taking},
+        {
+            "id": "each",
+            "type": "code",
+            "batch": {"items": ["${big.result}"]},
+            "params": {**taking, "code": "result = len(item)", "inputs": {"item": "${item}"}},
+        },
+    ]
+    run = page.run({"name": "large", "nodes": nodes})
+    given = page.ask(f"/api/runs/{run}/params?step=takes").json["data"]["inputs"]
+    assert given["few"] == "text " * 1_000
+    assert given["made"] == {"$preview": "of " + "ä" * 19_997, "size": 100_005}
+    assert given["same"]["size"] == 100_002
+    shown = page.ask(f"/api/runs/{run}/values/{given['same']['$value']}?limit=1").json["data"]
+    assert (shown["text"], shown["size"]) == ("ä", 50_000)
+    [item] = page.ask(f"/api/runs/{run}/params?step=each").json["data"]["items"]
+    assert item == given["same"]
+    assert page.ask(f"/api/runs/{run}/params?step=each[0]").json["data"]["inputs"] == {"item": given["same"]}
+
+
 def test_items_of_a_batch_are_told_one_by_one(page: Served) -> None:
     node = {
         "id": "each",
@@ -196,6 +224,17 @@ def test_news_resume_exactly_after_the_last_that_was_seen(page: Served) -> None:
         assert ("b" in known) == (after < whole["seq"] - 1)
 
 
+def test_whoever_begins_to_listen_is_told_once_that_the_list_may_be_older(page: Served) -> None:
+    heard = [News(page, "/api/events") for _ in range(2)]
+    assert [next(iter(one))[1] for one in heard] == ["runs", "runs"]
+    late = News(page, "/api/events")
+    assert next(iter(late))[1] == "runs"
+    page.run(TWO)
+    assert [next(iter(one))[1] for one in (*heard, late)] == ["runs"] * 3
+    for one in (*heard, late):
+        one.close()
+
+
 def test_at_most_32_pages_are_told_live(page: Served) -> None:
     open_news = []
     for _ in range(MOST_CLIENTS):
@@ -225,6 +264,9 @@ def test_a_very_large_graph_is_drawn_only_when_it_is_asked_for(page: Served) -> 
     drawn = page.ask("/api/workflows/many/graph.svg?all")
     assert drawn.body.count(b"data-node=") == MOST_DRAWN + 1
     assert b"<style" not in drawn.body
+    run = page.run("many")
+    assert page.ask(f"/api/runs/{run}/graph.svg").status == 204
+    assert page.ask(f"/api/runs/{run}/graph.svg?all").body.count(b"data-node=") == MOST_DRAWN + 1
 
 
 def test_homes_of_earlier_versions_are_shown(tmp_path: Path) -> None:

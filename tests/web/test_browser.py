@@ -168,7 +168,7 @@ def test_a_run_of_another_process_is_seen_live(page: Served, visit: Open, home: 
 def test_a_step_whose_process_was_killed_is_seen_as_in_doubt(
     page: Served, visit: Open, home: Path, tmp_path: Path
 ) -> None:
-    document, _ = gated(tmp_path)
+    document, gate = gated(tmp_path)
     process = begin(home, document)
     try:
         watched = visit("/")
@@ -182,6 +182,14 @@ def test_a_step_whose_process_was_killed_is_seen_as_in_doubt(
     see(row(watched, "held")).to_have_class(re.compile("in-doubt"))
     see(watched.page.locator(".head .pill")).to_contain_text("interrupted")
     see(watched.page.locator('[data-node="held"]')).to_have_class(re.compile("in-doubt"))
+    see(row(watched, "held").locator(".took")).to_have_text("in doubt")
+    gate.touch()
+    watched.page.get_by_role("button", name="Resume").click()
+    see(watched.page.get_by_role("alert")).to_contain_text("may or may not have taken effect: `held`")
+    watched.page.get_by_role("button", name="Resume and rerun what is in doubt").click()
+    see(watched.page.locator(".head .pill")).to_contain_text("completed")
+    assert ["409" in said for said in watched.said] == [True], "the refusal was answered as one"
+    watched.said.clear()
 
 
 def test_a_run_is_forked_from_a_step_and_compared_with_the_first(page: Served, visit: Open) -> None:
@@ -300,6 +308,24 @@ def test_the_keyboard_goes_through_the_steps(page: Served, visit: Open) -> None:
     see(watched.page.get_by_label("Filter steps")).to_be_focused()
 
 
+def test_the_keyboard_is_not_lost_where_a_button_was(page: Served, visit: Open) -> None:
+    page.run(ASKS)
+    watched = visit(f"/runs/{page.run(ASKS)}")
+    keys = watched.page.keyboard
+    watched.page.get_by_role("button", name="Cancel …").focus()
+    keys.press("Enter")
+    see(watched.page.get_by_role("button", name="Keep")).to_be_focused()
+    keys.press("Shift+Tab")
+    see(watched.page.get_by_role("button", name="Cancel for good")).to_be_focused()
+    keys.press("Enter")
+    see(watched.page.locator(".head .pill")).to_contain_text("cancelled")
+    watched.page.goto(page.origin)
+    watched.page.get_by_role("button", name="no", exact=True).focus()
+    keys.press("Enter")
+    see(watched.page.get_by_role("form")).to_have_count(0)
+    see(watched.page.get_by_role("main")).to_be_focused()
+
+
 def test_dark_and_light_have_enough_contrast(page: Served, visit: Open) -> None:
     run = page.run(ASKS)
     papers = []
@@ -352,6 +378,27 @@ def test_a_failed_run_is_resumed_where_it_stopped(page: Served, visit: Open, tmp
     path.touch()
     watched.page.get_by_role("button", name="Resume").click()
     see(watched.page.locator(".head .pill")).to_contain_text("completed")
+
+
+def test_steps_are_there_again_after_a_filter_that_left_few(page: Served, visit: Open) -> None:
+    nodes = [{"id": f"n{number}", "type": "echo", "params": {"text": "x"}} for number in range(700)]
+    watched = visit(f"/runs/{page.run({'name': 'long', 'nodes': nodes})}")
+    see(watched.page.locator("details.graph[open]")).to_have_count(0)
+    watched.page.locator("#rows").evaluate("rows => { rows.scrollTop = 9000; }")
+    see(row(watched, "n325")).to_be_visible()
+    for text, first in (("n69", "n69"), ("", "n0")):
+        watched.page.get_by_label("Filter steps").fill(text)
+        see(row(watched, first)).to_be_in_viewport()
+    watched.page.locator("#rows").evaluate("rows => { rows.scrollTop = 1e6; }")
+    see(row(watched, "n699").locator(".bar")).to_be_in_viewport()
+
+
+def test_the_address_of_an_item_opens_its_batch(page: Served, visit: Open) -> None:
+    node = {"id": "each", "type": "echo", "batch": {"items": [1, 2, 3]}, "params": {"text": "${item}"}}
+    watched = visit(f"/runs/{page.run({'name': 'items', 'nodes': [node]})}#each[1]")
+    see(watched.page.locator(".row.selected")).to_contain_text("[1]")
+    see(watched.page.locator(".attempts .pill")).to_contain_text("done")
+    see(watched.page.get_by_label("Copy ${each.results[1].text}")).to_be_attached()
 
 
 def test_a_large_value_is_shown_page_by_page(page: Served, visit: Open) -> None:

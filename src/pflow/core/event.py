@@ -331,9 +331,10 @@ class RunStopped(Frozen):
 
 
 class RunCancelled(Frozen):
-    """The run was cancelled for good."""
+    """The run was cancelled for good; it was `orphaned` if no process ran it any more, or none had taken it up."""
 
     at: float
+    orphaned: bool = False
 
 
 Event = (

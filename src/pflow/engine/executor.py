@@ -278,7 +278,7 @@ class Executor:
         """End a run whose process is gone; raises `ConflictError` while a process runs it."""
         run = Run(run_id, self._shared)
         run.seq = self._shared.journal.claim(run_id)
-        run.emit(RunCancelled(at=time.time()), status="cancelled")
+        run.emit(RunCancelled(at=time.time(), orphaned=True), status="cancelled")
 
     def close(self) -> None:
         """Release the threads."""

@@ -216,6 +216,7 @@ def _add(trace: dict[str, object], steps: Steps, waits: WaitTrace | None, event:
         case RunCompleted() | RunFailed() | RunStopped() | RunCancelled():
             facts = event._asdict()
             ended_at = facts.pop("at")
+            facts.pop("orphaned", None)
             if kept := facts.pop("state", None):
                 trace["state"] = {**_object(trace.get("state")), "kept": kept}
             trace.update(status=_ENDS[type(event)], ended_at=ended_at, duration_ms=0.0)

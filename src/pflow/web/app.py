@@ -185,7 +185,8 @@ class Pages:
     async def _value(self, request: Request) -> Response:
         run, digest = request.path_params["run"], request.path_params["digest"]
         offset, limit = _page_of(request, 20_000)
-        return reply(await self._backend.read(lambda workspace: workspace.viewing.value(run, digest, offset, limit)))
+        # not the thread that reads for all pages: a large value takes a moment
+        return reply(await self._backend.act(lambda workspace: workspace.viewing.value(run, digest, offset, limit)))
 
     async def _graph(self, request: Request) -> Response:
         run, whole = request.path_params["run"], "all" in request.query_params

@@ -9,7 +9,7 @@ from pflow.core.errors import NotFoundError
 
 if TYPE_CHECKING:
     from pflow.web.worked_times import WorkedTimes
-    from pflow.workspace import Plan, RunInfo, Workspace
+    from pflow.workspace import RunInfo, Workspace
     from pflow.workspace.asking.question import Waiting
 
 PAGE_RUNS = 100
@@ -84,13 +84,15 @@ def run_graph(workspace: Workspace, reference: str, *, draw_all: bool = False) -
     from pflow.drawing.happened import fold_happened
     from pflow.drawing.svg import draw_svg
 
+    if not draw_all and not is_drawn(workspace, reference):
+        return ""
     plan, trace = workspace.graph(reference)
-    return draw_svg(plan, fold_happened(plan, trace), style=False) if draw_all or is_drawn(plan) else ""
+    return draw_svg(plan, fold_happened(plan, trace), style=False)
 
 
-def is_drawn(plan: Plan) -> bool:
-    """Whether a graph is drawn without being asked for."""
-    return len(plan.drawn.nodes) <= MOST_DRAWN
+def is_drawn(workspace: Workspace, run: str) -> bool:
+    """Whether the graph of a run is drawn without being asked for."""
+    return workspace.viewing.node_count(run) <= MOST_DRAWN
 
 
 def workflow_data(workspace: Workspace, name: str, times: WorkedTimes) -> dict[str, object]:
@@ -117,7 +119,7 @@ def workflow_graph(workspace: Workspace, name: str, *, draw_all: bool = False) -
     from pflow.drawing.svg import draw_svg  # lazy: the page is served sooner without it
 
     plan = workspace.check(_saved(name)).shown_plan()
-    return draw_svg(plan, style=False) if draw_all or is_drawn(plan) else ""
+    return draw_svg(plan, style=False) if draw_all or len(plan.drawn.nodes) <= MOST_DRAWN else ""
 
 
 def workflows_data(workspace: Workspace) -> dict[str, object]:

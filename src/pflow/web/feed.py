@@ -48,15 +48,16 @@ class Feed:
         return self._clients >= MOST_CLIENTS
 
     async def changes(self) -> AsyncIterator[bytes]:
-        """An event whenever any run has changed."""
+        """An event whenever any run has changed, and one at once: the list may be older than the first look."""
         with self._client():
             yield _RETRY
-            told = time.monotonic()
+            told = ""
             while True:
-                if await _wait(self._changed, _BEAT_SECONDS):
-                    yield _event("runs", self._version, {})
-                    told = time.monotonic()
-                elif time.monotonic() - told >= _BEAT_SECONDS:
+                changed = self._changed  # before the version: what is stored meanwhile must not be missed
+                if self._version != told:
+                    told = self._version
+                    yield _event("runs", told, {})
+                elif not await _wait(changed, _BEAT_SECONDS):
                     yield b": still here\n\n"
 
     async def of_run(self, run_id: str, after: int) -> AsyncIterator[bytes]:
@@ -103,17 +104,19 @@ class Feed:
             if not self._clients and self._looking is not None:
                 self._looking.set()
                 self._looking = None
+                self._version = ""
 
     def _look(self, ended: threading.Event, loop: asyncio.AbstractEventLoop) -> None:
         """Look at the version until nobody is interested, on a thread and a connection of its own: that costs least."""
         with self._backend.open() as workspace, suppress(RuntimeError):  # the loop may be closed already
             viewing = workspace.viewing
-            version = viewing.version()
-            while not ended.wait(_LOOK_SECONDS):
+            version = ""
+            while not ended.is_set():
                 found = viewing.version()
                 if found != version:
                     version = found
                     loop.call_soon_threadsafe(self._tell, version)
+                ended.wait(_LOOK_SECONDS)
 
     def _tell(self, version: str) -> None:
         self._version = version
@@ -140,10 +143,9 @@ def _begin(workspace: Workspace, run_id: str, after: int) -> Following:
 def _plan(workspace: Workspace, run_id: str) -> Plan | None:
     """The plan of a run whose graph is drawn."""
     try:
-        plan = workspace.plan_of(run_id)
+        return workspace.plan_of(run_id) if is_drawn(workspace, run_id) else None
     except PflowError:
         return None  # a document of another version, or of a program
-    return plan if is_drawn(plan) else None
 
 
 def _happened(plan: Plan, following: Following) -> dict[str, object]:

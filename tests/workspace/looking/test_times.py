@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pflow.adapters.memory_journal import MemoryJournal
 from pflow.core.event import (
+    IN_DOUBT,
     Event,
+    RunCancelled,
     RunCompleted,
     RunFailed,
     RunResumed,
     RunStarted,
+    RunStopped,
     StepAnswered,
     StepAsked,
     StepCompleted,
@@ -21,6 +26,7 @@ from pflow.core.event import (
 from pflow.core.file.home import Home
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.codec import encode_event
+from pflow.engine.ports import Status
 from pflow.engine.value import ValueTable
 from pflow.workspace import Workspace
 
@@ -32,13 +38,13 @@ def nothing_large(digest: str) -> bytes:
     raise AssertionError(digest)
 
 
-def workspace_with(home: Path, *events: Event) -> Workspace:
+def workspace_with(home: Path, *events: Event, status: Status = "completed") -> Workspace:
     """A workspace whose journal holds one run, `r`, with these events."""
     table = ValueTable(Redactor({}), nothing_large)
     records = [encode_event(event, table) for event in events]
     journal = MemoryJournal()
     journal.create("r", "w", 1000.0, records[:1])
-    journal.append("r", 1, records[1:], "completed")
+    journal.append("r", 1, records[1:], status)
     return Workspace(Home(home), journal=journal)
 
 
@@ -97,3 +103,20 @@ def test_the_time_that_a_run_waited_is_told_apart(home: Path) -> None:
         shown: Any = workspace.show_run("r")
         assert shown["duration_ms"] + shown["waited_ms"] == 601_000.0
         assert shown["waited_ms"] == 600_000.0
+
+
+@pytest.mark.parametrize(
+    ("last", "status"),
+    [
+        (RunStopped(reason=IN_DOUBT, at=1000.0 + DAY), "stopped"),
+        (RunCancelled(at=1000.0 + DAY, orphaned=True), "cancelled"),
+    ],
+)
+def test_what_is_said_of_a_run_whose_process_was_killed_is_no_work(home: Path, last: Event, status: Status) -> None:
+    started = RunStarted(workflow="w", document={}, inputs={}, at=1000.0)
+    with workspace_with(home, started, begin(1002.0), last, status=status) as workspace:
+        shown: Any = workspace.show_run("r")
+        assert (shown["status"], shown["duration_ms"]) == (status, 2000.0)
+        assert "orphaned" not in shown
+        assert workspace.worked(workspace.runs()) == {"r": 2.0}
+        assert workspace.viewing.follow("r").whole()["duration_ms"] == 2000.0

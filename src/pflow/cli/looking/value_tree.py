@@ -34,6 +34,10 @@ def render_named(
 
 
 def _lines(value: object, indent: str, width: int) -> Iterator[str]:
+    if isinstance(value, Mapping) and isinstance(value.get("$preview"), str):
+        yield from _lines(value["$preview"], indent, width)
+        yield f"{indent}… of {value.get('size', 0):,} bytes"
+        return
     if isinstance(value, str):
         yield from (f"{indent}{shorten(line, width)}" for line in value.rstrip("\n").split("\n"))
         return

@@ -26,8 +26,8 @@ from pflow.core.event import (
 class Worked:
     """The time from each start or resume to the last sign of life before the next one.
 
-    The time in which all that was under way waited does not count, nor does what is said of a run in doubt, when nobody
-    works on it. Unless it is of the `whole` run, neither do sections.
+    The time in which all that was under way waited does not count, nor does what is said of a run in doubt, or done to
+    one whose process is gone, when nobody works on it. Unless it is of the `whole` run, neither do sections.
     """
 
     __slots__ = ("_asked", "_begun", "_ending", "_items", "_last", "_rested_from", "_since", "_total", "_whole")
@@ -55,7 +55,9 @@ class Worked:
                 self._ending = False  # a run begins, or starts over
         elif self._ending:
             self._ending = not isinstance(event, RunFailed)
-        elif isinstance(event, RunStopped) and event.reason == IN_DOUBT:
+        elif (isinstance(event, RunStopped) and event.reason == IN_DOUBT) or (
+            isinstance(event, RunCancelled) and event.orphaned
+        ):
             return
         elif isinstance(event, ItemStarted):
             self._items.add(f"{event.step}[{event.item}]")

@@ -10,7 +10,8 @@ from pflow.engine.value import ShownValues
 from pflow.execution.again.item_count import ITEM_KINDS
 
 _RESTS = frozenset({"RunResumed", "StepAsked"})
-"""Only runs with one of these can have rested."""
+_LEFT = frozenset({"stopped", "cancelled"})
+"""Only runs with such an event or status can have rested: a process may be gone before somebody says so."""
 
 
 def time_worked(journal: Journal, info: RunInfo) -> float | None:
@@ -19,7 +20,7 @@ def time_worked(journal: Journal, info: RunInfo) -> float | None:
         return None
     try:
         records = journal.read(info.run_id)
-        if not any(record.kind in _RESTS for record in records):
+        if info.status not in _LEFT and not any(record.kind in _RESTS for record in records):
             return info.ended_at - info.started_at
         worked = Worked(whole=True)
         for record in records:

@@ -7,10 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 import orjson
 
 from pflow.core.json_type import JsonView
-from pflow.core.setting.redactor import show_markers
+from pflow.core.setting.redactor import has_marker, show_markers
 from pflow.engine.ports import Journal, Record
 from pflow.engine.value import check_value
 from pflow.execution.past.item import item_results, read_items
+
+
+def read_value(journal: Journal, run_id: str, sha: str) -> object:
+    """A large value as it is shown."""
+    data = check_value(journal.value(run_id, sha), sha)
+    value: object = orjson.loads(data)
+    return show_markers(value) if has_marker(data) else value
 
 
 class WholeValues:
@@ -33,8 +40,7 @@ class WholeValues:
         if not isinstance(value, Mapping):
             return value
         if isinstance(value.get("$value"), str):
-            sha = str(value["$value"])
-            return show_markers(orjson.loads(check_value(self._journal.value(self._run_id, sha), sha)))
+            return read_value(self._journal, self._run_id, str(value["$value"]))
         if set(value) == {"$items"} and entry is not None:
             outputs = entry.get("outputs")
             count = outputs.get("count") if isinstance(outputs, Mapping) else None

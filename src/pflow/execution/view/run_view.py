@@ -40,6 +40,7 @@ from pflow.execution.view.row import Row
 
 _SHOWN = ShownValues()
 _OVER = ("completed", "failed", "cancelled")
+_NOT_SHOWN = ("at", "state", "orphaned")
 _ENDS = {RunCompleted: "completed", RunFailed: "failed", RunStopped: "stopped", RunCancelled: "cancelled"}
 
 
@@ -160,7 +161,7 @@ class RunView:
             case RunStopped(reason="waiting" | "handed_over"):
                 head["status"] = "waiting"
             case RunCompleted() | RunFailed() | RunStopped() | RunCancelled():
-                facts = {name: value for name, value in event._asdict().items() if name not in ("at", "state")}
+                facts = {name: value for name, value in event._asdict().items() if name not in _NOT_SHOWN}
                 head.update(status=_ENDS[type(event)], ended_at=event.at, **facts)
                 self._sections.clear()
 

@@ -64,12 +64,13 @@ def _picture(workspace: Workspace, following: Following, *, is_new: bool) -> dic
     from pflow.drawing.happened import happened_data
     from pflow.drawing.svg import draw_svg
 
+    run_id = following.view.run_id
     try:
-        plan = workspace.plan_of(following.view.run_id)
+        if workspace.viewing.node_count(run_id) > _MOST_DRAWN:
+            return {}
+        plan = workspace.plan_of(run_id)
     except PflowError:
         return {}  # a document of another version, or of a program
-    if len(plan.drawn.nodes) > _MOST_DRAWN:
-        return {}
     drawn = {"svg": draw_svg(plan, style=False)} if is_new else {}
     return {**drawn, "graph": happened_data(plan, following.told())}
 

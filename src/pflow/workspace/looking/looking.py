@@ -63,13 +63,23 @@ class Looking(Answering):
         return compare_runs(read_told(journal, self.find_run(a)), read_told(journal, self.find_run(b)))
 
     def params(self, run: str, steps: Iterable[str]) -> dict[str, JsonView]:
-        """What steps and items of a run were given, without secrets, as far as it can be told afterwards."""
-        from pflow.execution.past.given import GivenParams  # lazy: only to look at runs
+        """What steps and items of a run were given, without secrets, as far as it can be told afterwards.
 
+        Large values stand in it as in a trace, by reference, or as `{"$preview": …}` if they were made for the step.
+        """
+        # lazy: only to look at runs
+        from pflow.execution.past.brief import brief
+        from pflow.execution.past.given import GivenParams
+
+        run_id, journal = self.find_run(run), self._wiring.journal
         try:
-            return GivenParams(self._wiring, self.find_run(run)).of(steps)
+            found = GivenParams(self._wiring, run_id).of(steps)
         except PflowError:
             return {}  # its document cannot be read here: a program's own nodes, or a secret that is not known
+        return {
+            step: {name: brief(journal, run_id, value) for name, value in params.items()}
+            for step, params in found.items()
+        }
 
     @property
     def learning(self) -> Learning:

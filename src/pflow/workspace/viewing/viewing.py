@@ -6,15 +6,15 @@ import orjson
 
 from pflow.core.errors import NotFoundError, UsageError
 from pflow.core.json_type import JsonView
-from pflow.core.setting.redactor import show_markers
 from pflow.core.suggest import nearest
 from pflow.engine.ending.look import look_of
 from pflow.engine.ports import STATUSES, RunInfo, RunQuery
-from pflow.engine.value import check_value
 from pflow.execution.past.about import find_entry, trace_about
 from pflow.execution.past.item import read_items
 from pflow.execution.past.sound import read_sound
+from pflow.execution.past.whole import read_value
 from pflow.execution.run_lookup import find_run
+from pflow.execution.view.extent import count_nodes
 from pflow.execution.view.items import bars_of
 from pflow.execution.view.run_view import RunView
 from pflow.execution.wiring import Wiring
@@ -96,6 +96,10 @@ class Viewing:
         """A run to look at. Raises `NotFoundError`."""
         return Following(self._wiring, find_run(self._wiring.journal, reference))
 
+    def node_count(self, reference: str) -> int:
+        """How many nodes the graph of a run would have, told without planning its document."""
+        return count_nodes(self._wiring.journal, find_run(self._wiring.journal, reference))
+
     def step(self, reference: str, step: str) -> JsonView:
         """All that is recorded of one step or one item (`fetch[17]`). Only the records about it are read."""
         run_id = find_run(self._wiring.journal, reference)
@@ -119,7 +123,7 @@ class Viewing:
     def value(self, reference: str, digest: str, offset: int, limit: int) -> dict[str, object]:
         """A part of a large value, as text or as JSON that can be read."""
         run_id = find_run(self._wiring.journal, reference)
-        value = show_markers(orjson.loads(check_value(self._wiring.journal.value(run_id, digest), digest)))
+        value = read_value(self._wiring.journal, run_id, digest)
         text = value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
         end = min(offset + min(limit, MOST_PAGE), len(text))
         return {
