@@ -175,6 +175,24 @@ def test_nobody_is_asked_in_sections(section: str, node: str, home: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("node", "how"),
+    [
+        (f"type: ask, params: {{{CHOICES}}}", "asks a question"),
+        ("type: echo, approve: true", "asks for approval"),
+        ("type: wait, params: {for: 2h}", "may wait for more than 60 s"),
+        ("type: wait, params: {file: a.txt}", "may wait for more than 60 s"),
+        ("type: wait, params: {for: 5s}", ""),
+    ],
+)
+def test_nor_does_a_workflow_that_a_section_runs(node: str, how: str, home: Path) -> None:
+    inner = f"{{nodes: [{{id: c, type: workflow, params: {{workflow: {{nodes: [{{id: q, {node}}}]}}}}}}]}}"
+    text = f"nodes:\n  - {{id: a, type: echo}}\n  - {{id: w, type: workflow, params: {{workflow: {inner}}}}}\nfinally: w"
+    issues = check(text, home)
+    said = f"`w` runs a workflow whose node `q` {how}, which cannot be done in `finally`: a run that ends does not wait"
+    assert [issue.message for issue in issues] == ([said] if how else [])
+
+
+@pytest.mark.parametrize(
     "node",
     [
         f"type: ask, params: {{{CHOICES}}}",
