@@ -593,6 +593,14 @@ def test_an_answer_that_is_no_success_need_not_have_what_a_condition_is_about(wo
     assert outcome.error is not None and outcome.error["type"] == "expression"
 
 
+def test_every_look_is_one_of_the_step_with_what_its_settings_allow(workspace: Workspace) -> None:
+    workspace.set_setting("http.allow_hosts", "127.0.0.1")
+    with serving(lambda path, times: Answer(200, {"times": times})) as service:
+        wait = {"url": service.url, "when": "value.response.times == 2", "interval": 0.3}
+        outcome = workspace.run({"nodes": [{"id": "w", "type": "wait", "params": wait}]})
+    assert (outcome.error, outcome.success) == (None, True)
+
+
 def test_a_condition_is_not_looked_at_for_ever(home: Path, tmp_path: Path) -> None:
     check = {"id": "w", "type": "wait", "params": {"file": str(tmp_path / "never"), "interval": 0.01}}
     with open_home(home, patience=Patience(seconds=0.1)) as workspace:

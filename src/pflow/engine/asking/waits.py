@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from pflow.core.clock import now
@@ -66,12 +67,13 @@ class Patience(Frozen):
 class Wait:
     """One open wait."""
 
-    __slots__ = ("_lasts", "accept", "asked", "due", "future", "look", "next_look", "task")
+    __slots__ = ("_lasts", "accept", "asked", "context", "due", "future", "look", "next_look", "task")
 
     def __init__(self, asked: StepAsked, look: Look | None, accept: Accept | None, *, lasts: bool) -> None:
         self.asked = asked
         self._lasts = lasts
         self.due = _NO_DEADLINE if asked.deadline is None else asked.deadline
+        self.context = copy_context()  # of the step: whoever sees that it is time to look, the step looks
         self.future: asyncio.Future[StepAnswered] = asyncio.get_running_loop().create_future()
         self.look = look
         self.accept = accept
@@ -275,9 +277,8 @@ class Waits:
             self._timer.cancel()
             self._timer = None
 
-    def _start(self, wait: Wait, work: Awaitable[None]) -> None:
-        wait.task = asyncio.ensure_future(work)
-        assert wait.task is not None
+    def _start(self, wait: Wait, work: Coroutine[object, object, None]) -> None:
+        wait.task = asyncio.get_running_loop().create_task(work, context=wait.context)
         wait.task.add_done_callback(lambda task: self._ended(wait, task))
 
     def _ended(self, wait: Wait, task: asyncio.Task[None]) -> None:
