@@ -272,6 +272,15 @@ def test_what_is_no_message_is_refused(pflow: Pflow, run_id: str, words: list[st
     assert says in said.err
 
 
+def test_a_name_that_is_nearly_the_one_that_is_waited_for_is_kept_with_a_note(pflow: Pflow, home: Path) -> None:
+    with Workspace(Home(home)) as workspace:
+        run_id = workspace.run({"nodes": [{"id": "m", "type": "wait", "params": {"message": "paid"}}]}).run_id
+    said = pflow("send", run_id, "piad", "--no-resume")
+    note = "note: no step waits for `piad` now; it is kept for one that may; did you mean `paid`?"
+    assert (said.code, said.err.splitlines()) == (0, [note])
+    assert pflow("send", run_id, "paid", "--no-resume").err == ""
+
+
 @pytest.mark.parametrize("name", ["", " "])
 def test_a_message_needs_a_name(pflow: Pflow, run_id: str, name: str) -> None:
     said = pflow("send", run_id, name, "sum=7")

@@ -158,6 +158,15 @@ error: `soon` is not a duration, in `window`
 hint: write seconds, or a string such as `90s`, `15m`, `2h` or `3d`
 """),
         ),
+        (
+            ["note", "0 25 * * *"],
+            snapshot("""\
+error: `25` is not an hour, in `0 25 * * *`
+
+hint: it is 0-23; also `*`, lists `1,3`, ranges `1-5` and steps `*/2`
+"""),
+        ),
+        (["note", "0 7 * * *", "--jitter", "172800"], snapshot("error: `jitter` is 2 d; it can be from 0 s to 1 d\n")),
         (["note", "0 7 * * *", "--jitter", "3d"], snapshot("error: `jitter` is 3 d; it can be from 0 s to 1 d\n")),
         (
             ["note", "0 7 * * *", "wort=x"],

@@ -130,6 +130,13 @@ def test_a_secret_is_not_set_by_hand(pflow: Pflow, saved: str) -> None:
     assert "a-very-long" not in said.err + said.out
 
 
+def test_what_looks_like_a_credential_is_not_set_by_hand(pflow: Pflow, saved: str) -> None:
+    said = pflow("state", "set", saved, "last", "ghp_0123456789abcdefghij0123456789abcdef")
+    assert said.code == 3
+    assert "looks like a credential" in said.err and "`pflow settings set LAST`" in said.err
+    assert values(pflow) == {}
+
+
 def test_what_became_a_secret_later_is_not_shown(pflow: Pflow, saved: str) -> None:
     pflow("state", "set", saved, "last", "a-very-long-secret")
     pflow("settings", "set", "MY_TOKEN", stdin="a-very-long-secret")

@@ -30,5 +30,11 @@ def test_the_wait_grows_and_a_server_that_names_one_is_believed(
     assert retry_wait(Retry(attempts=3, wait=2.0, backoff=3.0), attempt, error) == expected
 
 
+def test_a_wait_grows_to_an_hour_and_a_longer_one_that_is_declared_is_kept() -> None:
+    long, longer = Retry(attempts=3, wait=3000, backoff=3.0), Retry(attempts=3, wait=7200, backoff=2.0)
+    assert retry_wait(long, 2, StepError("x")) == LONGEST_WAIT
+    assert [retry_wait(longer, attempt, StepError("x")) for attempt in (1, 2)] == [7200, 7200]
+
+
 def test_without_a_retry_the_first_failure_is_final() -> None:
     assert retry_wait(None, 1, StepError("x")) is None

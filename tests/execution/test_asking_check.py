@@ -101,6 +101,13 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("type: wait, params: {message: 'paid-${x}'}", "template-here", "name of a message", "`when`"),
     ("type: wait, params: {message: paid, when: 'valu.sum > 5'}", "unknown-name", "`valu`", "did you mean `value`?"),
     ("type: wait, params: {file: a.txt, interval: often}", "wrong-type", "`often`", "`90s`"),
+    ("type: wait, params: {file: a.txt, interval: 2d}", "out-of-range", "at most 1 d", ""),
+    ("type: wait, params: {file: a.txt, when: value.sise > 3}", "unknown-field", "no field `sise`", "`value.size`"),
+    ("type: wait, params: {file: a.txt, when: value.size}", "expression-type", "gives an integer", "value.size != 0"),
+    (
+        "type: wait, params: {url: 'https://example.org', when: value.status == 200}",
+        *("unknown-field", "no field `status`", "`value.status_code`"),
+    ),
     ("type: wait, params: {file: a.txt, backoff: 0.5}", "out-of-range", "`backoff`", "doubles it"),
     ("type: wait, params: {message: paid}, on: {timeout: end}", "missing-param", "for ever", "timeout: 3d"),
     ("type: wait, timeout: 3, params: {message: paid}", "unexpected-field", "stands in its `params`", "timeout: 3s"),
@@ -133,6 +140,14 @@ def test_what_is_wrong_with_a_question_or_a_wait_is_found(
     issues = check(document(node), home)
     found = [issue for issue in issues if issue.code == code]
     assert [issue for issue in found if says in issue.message and hint in issue.hint], issues
+
+
+def test_a_prompt_that_would_be_cut_is_told_before(home: Path) -> None:
+    text = document(f"type: ask, params: {{prompt: {'x' * 5000}, choices: [a, b]}}")
+    with Workspace(Home(home)) as workspace:
+        [issue] = workspace.check(workspace.parse(text, suffix=".yaml")).issues
+    assert (issue.code, issue.severity) == ("too-large", "warning")
+    assert issue.message == "of the 5,000 characters of the prompt only 4,096 are shown"
 
 
 def test_one_mistake_is_told_once(home: Path) -> None:
@@ -172,6 +187,26 @@ def test_a_step_cannot_wait_for_what_a_later_one_brings_about(later: str, params
 def test_nobody_is_asked_in_sections(section: str, node: str, home: Path) -> None:
     issues = check(f"nodes:\n  - {{id: a, type: echo}}\n  - {{id: q, {node}}}\n{section}: q", home)
     assert [issue.code for issue in issues] == ["section-wait"]
+
+
+@pytest.mark.parametrize(
+    ("node", "how"),
+    [
+        (f"type: ask, params: {{{CHOICES}}}", "asks a question"),
+        ("type: echo, approve: true", "asks for approval"),
+        ("type: wait, params: {for: 2h}", "may wait for more than 60 s"),
+        ("type: wait, params: {file: a.txt}", "may wait for more than 60 s"),
+        ("type: wait, params: {for: 5s}", ""),
+    ],
+)
+def test_nor_does_a_workflow_that_a_section_runs(node: str, how: str, home: Path) -> None:
+    inner = f"{{nodes: [{{id: c, type: workflow, params: {{workflow: {{nodes: [{{id: q, {node}}}]}}}}}}]}}"
+    text = (
+        f"nodes:\n  - {{id: a, type: echo}}\n  - {{id: w, type: workflow, params: {{workflow: {inner}}}}}\nfinally: w"
+    )
+    issues = check(text, home)
+    said = f"`w` runs a workflow whose node `q` {how}, which cannot be done in `finally`: a run that ends does not wait"
+    assert [issue.message for issue in issues] == ([said] if how else [])
 
 
 @pytest.mark.parametrize(

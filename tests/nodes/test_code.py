@@ -209,9 +209,9 @@ def test_a_large_result_comes_back_whole() -> None:
         ({"inputs": {"a-b": 1}}, "input `a-b` cannot be a variable in the code"),
         ({"inputs": {"class": 1}}, "input `class` cannot be a variable in the code"),
         ({"inputs": {"a": object()}}, "`inputs` cannot be written as JSON: Type is not JSON serializable: object"),
-        ({"timeout": 0}, "`timeout` must be a number of seconds above 0 and at most 86,400, not 0"),
-        ({"timeout": "5"}, "`timeout` must be a number of seconds above 0 and at most 86,400, not a string"),
-        ({"timeout": float("nan")}, "`timeout` must be a number of seconds above 0 and at most 86,400, not nan"),
+        ({"timeout": 0}, "`timeout` must be above 0 and at most 1 d, not 0"),
+        ({"timeout": "5 weeks"}, "`timeout` must be a duration such as `90s` or `15m`, not `5 weeks`"),
+        ({"timeout": float("nan")}, "`timeout` must be above 0 and at most 1 d, not nan"),
         ({"memory_mb": 1}, "`memory_mb` must be a number from 64 to 16,777,216, not 1"),
     ],
 )

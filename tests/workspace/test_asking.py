@@ -24,6 +24,7 @@ from pflow.core.errors import (
 from pflow.core.file.home import Home
 from pflow.engine.asking.form import Reply as GivenReply
 from pflow.engine.asking.waits import Patience
+from tests.examples.service import Answer, serving
 
 ASK: dict[str, Any] = {"id": "ask", "type": "ask", "params": {"prompt": "Go on?", "choices": ["go", "halt"]}}
 AFTER: dict[str, Any] = {"id": "after", "type": "echo", "params": {"chosen": "${ask.choice}"}}
@@ -576,6 +577,28 @@ def test_how_long_a_process_waits_is_a_setting(workspace: Workspace, set_clock: 
         assert outcome.status == "waiting"
         set_clock(START + 30)
         assert impatient.resume(outcome.run_id).success
+
+
+def test_an_answer_that_is_no_success_need_not_have_what_a_condition_is_about(workspace: Workspace) -> None:
+    def answer(path: str, times: int) -> Answer:
+        return Answer(503, "<html>") if times == 1 else Answer(200, {"state": "done"})
+
+    workspace.set_setting("http.allow_hosts", "127.0.0.1")
+    with serving(answer) as service:
+        wait: dict[str, Any] = {"url": service.url, "when": "value.response.state == 'done'", "interval": 0.02}
+        assert workspace.run({"nodes": [{"id": "w", "type": "wait", "params": wait}]}).success
+    with serving(lambda path, times: Answer(200, {"status": "done"})) as service:
+        wait["url"] = service.url
+        outcome = workspace.run({"nodes": [{"id": "w", "type": "wait", "params": wait}]})
+    assert outcome.error is not None and outcome.error["type"] == "expression"
+
+
+def test_every_look_is_one_of_the_step_with_what_its_settings_allow(workspace: Workspace) -> None:
+    workspace.set_setting("http.allow_hosts", "127.0.0.1")
+    with serving(lambda path, times: Answer(200, {"times": times})) as service:
+        wait = {"url": service.url, "when": "value.response.times == 2", "interval": 0.3}
+        outcome = workspace.run({"nodes": [{"id": "w", "type": "wait", "params": wait}]})
+    assert (outcome.error, outcome.success) == (None, True)
 
 
 def test_a_condition_is_not_looked_at_for_ever(home: Path, tmp_path: Path) -> None:

@@ -357,6 +357,28 @@ def test_a_timer_does_not_end_early_where_the_clock_is_set_back(make: Callable[.
         assert workspace.resume(run_id).success
 
 
+@pytest.mark.parametrize("wait", [{"for": 0.3}, {"file": "there", "interval": 0.1}])
+def test_a_clock_that_is_set_back_makes_no_wait_of_a_process_longer(
+    make: Callable[..., Workspace], clock: Clock, wait: dict[str, Any], tmp_path: Path
+) -> None:
+    there = str(tmp_path / "there")
+    now = str(tmp_path / "now")
+    chain = [{"from": a, "to": b} for a, b in (("put", "back"), ("back", "seen"), ("seen", "later"))]
+    document = {
+        "edges": [{"from": "begin", "to": ["wait", "put"]}, *chain],
+        "nodes": [
+            {"id": "begin", "type": "echo"},
+            {"id": "wait", "type": "wait", "params": {**wait, **({"file": there} if "file" in wait else {})}},
+            {"id": "put", "type": "write-file", "params": {"path": there, "content": ""}},
+            {"id": "back", "type": "write-file", "params": {"path": now, "content": str(clock.at - 86400)}},
+            {"id": "seen", "type": "wait", "params": {"for": 0}},
+            {"id": "later", "type": "write-file", "params": {"path": now, "content": str(clock.at - 86395)}},
+        ],
+    }
+    with make() as workspace:
+        assert workspace.run(document).success
+
+
 def test_cancelling_a_run_that_waits_ends_its_questions(make: Callable[..., Workspace]) -> None:
     with make() as workspace:
         run_id = workspace.run({"nodes": [ASK, AFTER]}).run_id

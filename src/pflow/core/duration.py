@@ -8,7 +8,8 @@ FORM = "seconds, or a string such as `90s`, `15m`, `2h` or `3d`"
 """What a duration looks like, for hints."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_DURATION = r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([smhd])"
+_NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,6})?"
+_DURATION = rf"({_NUMBER}) ?([smhd])"
 
 
 def read_duration(value: object) -> float | None:
@@ -17,6 +18,12 @@ def read_duration(value: object) -> float | None:
         return float(value)
     found = re.fullmatch(_DURATION, value.strip()) if isinstance(value, str) else None
     return float(found[1]) * _SECONDS[found[2]] if found else None
+
+
+def read_seconds(value: object) -> float | None:
+    """The same where a number may come as text: from a command line, or from the default of a template."""
+    plain = re.fullmatch(_NUMBER, value.strip()) if isinstance(value, str) else None
+    return read_duration(value) if plain is None else float(plain[0])
 
 
 def write_duration(seconds: float) -> str:

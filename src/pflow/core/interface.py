@@ -8,10 +8,15 @@ from typing import Literal, get_args
 from pflow.core.frozen import Frozen
 
 Purity = Literal["pure", "read", "impure"]
-Slot = Literal["value", "shell", "env", "url", "raw", "expression", "condition", "cases", "where", "to", "check"]
+Slot = Literal[
+    "value", "duration", "shell", "env", "url", "raw", "expression", "condition", "cases", "where", "to", "check"
+]
 
 SLOTS: Mapping[str, Slot] = {slot: slot for slot in get_args(Slot)}
 """The slots by their names."""
+
+VALUE_SLOTS: tuple[Slot, ...] = ("value", "duration")
+"""Slots that take values as they are."""
 
 EXPRESSION_SLOTS: tuple[Slot, ...] = ("expression", "condition", "cases", "where", "to", "check")
 """Slots that hold expressions, not templates: one, a condition, conditions by name, those for each item, and a
@@ -34,7 +39,7 @@ class Field(Frozen):
     """A parameter, a natural key or an output.
 
     `type` is one of the document's types or a union of them (`object|string`). `schema` is a JSON Schema
-    where more is known. `slot` says how templates enter a parameter: as values, as arguments of a
+    where more is known. `slot` says how templates enter a parameter: as values, as durations, as arguments of a
     command, as its variables, as parts of a URL, or not at all; `EXPRESSION_SLOTS` hold expressions instead.
     """
 

@@ -73,7 +73,7 @@ def retry_wait(retry: Retry | None, attempt: int, error: BaseException) -> float
     asked = error.details.get("retry_after") if isinstance(error, StepError) else None
     if isinstance(asked, int | float):
         wait = max(wait, asked)
-    return min(wait, LONGEST_WAIT)
+    return min(wait, max(LONGEST_WAIT, retry.wait))
 
 
 def describe_failure(error: BaseException, node: str) -> dict[str, object]:

@@ -13,7 +13,7 @@ from pflow.core.document.issue import SEVERITIES, Issue, Severity
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
 from pflow.core.errors import PflowError
-from pflow.core.interface import EXPRESSION_SLOTS, MCP_SERVER
+from pflow.core.interface import EXPRESSION_SLOTS, MCP_SERVER, VALUE_SLOTS
 from pflow.core.template.compiled import Compiled
 from pflow.core.value_type import ValueType, of_kinds
 from pflow.engine.graph import reach_through_loops
@@ -328,7 +328,7 @@ class _Compiler:
                 continue
             taken = taken_by(node, field)
             fit.check_param(node, name, compiled, taken)
-            if field.slot == "value":
+            if field.slot in VALUE_SLOTS:
                 node.params[name] = convert_to(compiled, taken)
         if node.batch is not None:
             node.batch = node.batch._replace(items=convert_to(node.batch.items, ITEMS))

@@ -219,6 +219,12 @@ def check_constant(spec: NodeSpec, field: Field, value: object, path: Path, repo
             f"parameter `{field.name}` of node `{spec.id}` ({spec.type}) must be {field.type}, not {type_of(value)}",
             path,
         )
+    elif field.slot == "duration" and isinstance(value, str):
+        from pflow.core.duration import FORM, read_seconds  # lazy: most durations are numbers
+
+        if read_seconds(value) is None:
+            message = f"parameter `{field.name}` of node `{spec.id}` ({spec.type}) must be a duration, not `{value}`"
+            report("wrong-type", message, path, hint=f"write {FORM}")
     elif field.slot == "raw" and isinstance(value, str) and field.name == "code":
         from pflow.core.template.python_text import check_code  # lazy: only documents with code need the parser
 

@@ -8,7 +8,7 @@ from pflow.core.advice import Advice
 from pflow.core.document.document import Document
 from pflow.core.document.position import Path
 from pflow.core.event import SECTIONS, Section
-from pflow.core.interface import MISSING, Field, Interface
+from pflow.core.interface import MISSING, VALUE_SLOTS, Field, Interface
 from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import did_you_mean, nearest
@@ -143,7 +143,7 @@ class References:
 
     def mapping_hint(self, index: int, node: str, field: Field) -> str:
         """How to feed a parameter or key when nothing before the node has its name."""
-        if field.slot != "value":
+        if field.slot not in VALUE_SLOTS:
             return f"give `{field.name}` in `params`"  # what flows by never becomes a command or an address
         names = [*self._document.inputs, *self.natural_names(index)]
         close = nearest(field.name, names, limit=1)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from pflow.core.duration import read_seconds, show_duration
 from pflow.core.errors import StepError
 from pflow.core.json_type import describe, fits
 from pflow.core.printable import shorten
@@ -73,18 +74,30 @@ def flag(params: Params, name: str) -> bool:
 
 def seconds(params: Params, name: str, default: D, *, most: float = LONGEST_SECONDS) -> float | D:
     """A time above 0."""
-    return number(params, name, default, most=most, unit="seconds")
+    value = params.get(name)
+    if value is None:
+        return default
+    found = read_seconds(value)
+    if found is None:
+        wanted = "a duration such as `90s` or `15m`"
+        raise (
+            StepError(f"`{name}` must be {wanted}, not `{shorten(value)}`")
+            if isinstance(value, str)
+            else wrong(name, wanted, value)
+        )
+    if not 0 < found <= most:
+        raise StepError(f"`{name}` must be above 0 and at most {show_duration(most)}, not {value}")
+    return found
 
 
-def number(params: Params, name: str, default: D, *, most: float, least: float = 0, unit: str = "") -> float | D:
+def number(params: Params, name: str, default: D, *, most: float, least: float = 0) -> float | D:
     """A number from `least` to `most`; without `least`, any above 0."""
     value = params.get(name)
     if value is None:
         return default
     if not fits(value, "number") or not least <= value <= most or not value:
-        what = f"a number of {unit}" if unit else "a number"
         limits = f"from {least:g} to {most:,.0f}" if least else f"above 0 and at most {most:,.0f}"
-        raise _wrong_number(name, f"{what} {limits}", value)
+        raise _wrong_number(name, f"a number {limits}", value)
     return float(value)
 
 

@@ -64,7 +64,11 @@ class Shell(AsyncOutputNode):
         stdin: Annotated[Any, "What the command reads; anything but text as JSON"] = None
         cwd: Annotated[str | None, "The directory to run in; without one, pflow's own"] = None
         env: Annotated[dict[str, Any], "More environment variables; anything but text as JSON", "slot:env"] = {}  # noqa: RUF012
-        timeout: Annotated[float | None, "Seconds it may take; without, as long as it likes"] = None
+        timeout: Annotated[
+            float | str | None,
+            "How long it may take, such as 90s or 15m; without, as long as it likes",
+            "slot:duration",
+        ] = None
         ok_codes: Annotated[list[int], "Exit codes that do not fail the step"] = [0]  # noqa: RUF012
 
     class Outputs:

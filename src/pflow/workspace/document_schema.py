@@ -195,6 +195,10 @@ def _node(name: str, interface: Interface) -> Json:
 
 def _param(field: Field) -> Json:
     own = dict(field.schema) if field.schema and _is_closed(field.schema) else _typed(field.type)
+    if field.slot == "duration":
+        length = {"type": "string", "pattern": "^ *[0-9.]+ ?[smhd]? *$"}
+        nothing = [{"type": "null"}] if "null" in field.type.split("|") or field.default is None else []
+        own = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, length, _TEMPLATE, *nothing]}
     schema: Json = {"anyOf": [own, _TEMPLATE]} if own and "string" not in field.type.split("|") else own
     if field.default is not MISSING:
         schema = {**schema, "default": field.default}

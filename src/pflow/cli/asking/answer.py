@@ -17,6 +17,7 @@ from pflow.cli.place.option import place_option
 from pflow.cli.run_report import run_watched, show_outcome
 from pflow.core.errors import ConflictError, EndedError, InputError, UsageError
 from pflow.core.printable import escape
+from pflow.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from pflow.workspace import Workspace
@@ -109,7 +110,10 @@ def send(
     """
     workspace = console.workspace()
     message = read_message(read_params(values), json_value)
+    expected = [one.message for one in workspace.waiting(run) if one.message]
     sent = workspace.send(run, name, message, by=_user_name(), via="terminal")
+    if name not in expected and (near := did_you_mean(name, expected)):
+        console.remark(f"note: no step waits for `{escape(name)}` now; it is kept for one that may; {near}")
     return _go_on(console, sent, f"sent `{escape(name)}` to {sent.run_id}", resume=not no_resume)
 
 

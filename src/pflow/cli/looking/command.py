@@ -14,7 +14,7 @@ from pflow.cli.console import Console
 from pflow.cli.looking.colour import paint_cell
 from pflow.cli.place.option import place_option
 from pflow.cli.text import ago
-from pflow.core.duration import FORM, read_duration
+from pflow.core.duration import FORM, read_seconds
 from pflow.core.errors import UsageError
 from pflow.core.json_type import objects_in
 from pflow.core.printable import columns, escape
@@ -80,7 +80,7 @@ def list_runs(
 def _moment(since: str | None) -> float | None:
     if since is None:
         return None
-    seconds = read_duration(float(since) if since.replace(".", "", 1).isdigit() else since)
+    seconds = read_seconds(since)
     if seconds is None:
         raise UsageError(f"`{since}` is not a span of time", suggestions=[f"write {FORM}"])
     return time.time() - seconds

@@ -10,7 +10,7 @@ import click
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.console import Console
 from pflow.cli.place.option import place_option
-from pflow.core.duration import FORM, read_duration
+from pflow.core.duration import read_duration
 from pflow.core.errors import UsageError
 from pflow.core.printable import escape
 
@@ -64,7 +64,10 @@ def clean(console: Console, older_than: str) -> None:
     """
     seconds = read_duration(older_than)
     if seconds is None:
-        raise UsageError(f"`{escape(older_than)}` is not a span of time", suggestions=[f"write {FORM}"])
+        raise UsageError(
+            f"`{escape(older_than)}` is not a span of time",
+            suggestions=["write a number with a unit, such as `12h` or `30d`"],
+        )
     gone = console.workspace().place_journal.clean(seconds)
     console.reply({"deleted": gone}, f"deleted {gone} run{'s' * (gone != 1)}")
 

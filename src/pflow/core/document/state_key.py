@@ -45,7 +45,6 @@ def read_state(top: Fields, names: Collection[str]) -> tuple[dict[str, StateKey]
     if len(declared) - (SCOPE in declared) > MOST_KEYS:
         message = f"`state` has {len(declared):,} values; at most {MOST_KEYS} are allowed"
         issues.add("too-many", message, path, hint="keep an object that holds several of them")
-        return {}, ""
     keys = {name: _read_key(issues, name, value) for name, value in declared.items() if name != SCOPE}
     return keys, _read_scope(issues, declared.get(SCOPE))
 

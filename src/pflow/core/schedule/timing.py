@@ -148,7 +148,7 @@ def _wrong_field(fields: str, start: datetime) -> UsageError | None:
             CronSim(" ".join(alone), start)
         except CronSimError:
             return UsageError(
-                f"`{shorten(field)}` is not a {_FIELDS[index]}, in `{shorten(fields)}`",
+                f"`{shorten(field)}` is not {'an' if index == 1 else 'a'} {_FIELDS[index]}, in `{shorten(fields)}`",
                 suggestions=[f"it is {_RANGES[index]}; also `*`, lists `1,3`, ranges `1-5` and steps `*/2`"],
             )
     return None

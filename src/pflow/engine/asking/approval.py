@@ -50,7 +50,11 @@ def check_approval(answered: StepAnswered, node: PlanNode) -> None:
         raise DeclinedError(f"`{name}` ({node.type}) was not approved: it was declined{by}")
 
 
-def clean_prompt(text: str, most: int = 4096) -> str:
+LONGEST_PROMPT = 4096
+"""Characters."""
+
+
+def clean_prompt(text: str, most: int = LONGEST_PROMPT) -> str:
     """A prompt as it may be shown anywhere: no control characters, and not too long."""
     kept = "".join(one for one in text if one == "\n" or one == "\t" or one.isprintable())
     return kept if len(kept) <= most else f"{kept[: most - 1]}…"

@@ -16,6 +16,8 @@ def next_look(begun: float, form: Mapping[str, object], moment: float) -> float:
     It does not depend on which process looked when, so a wait that is taken up keeps its rhythm.
     """
     interval, backoff = _number(form, "interval", DEFAULT_INTERVAL_SECONDS), _number(form, "backoff", 1.0)
+    if moment < begun:  # the clock was set back
+        return moment + interval
     at = begun
     while at <= moment:
         if backoff <= 1.0 or interval >= LONGEST_INTERVAL_SECONDS:

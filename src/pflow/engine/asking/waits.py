@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from pflow.core.clock import now
@@ -31,6 +32,9 @@ Accept = Callable[[object], bool]
 _NO_DEADLINE = float("inf")
 _LONGEST_TIMER_SECONDS = 3600.0
 """The clock may be set while we wait."""
+
+_SET_BACK_SECONDS = 1.0
+"""Less than that is a clock that is kept right, not one that was set."""
 
 
 class Patience(Frozen):
@@ -63,10 +67,13 @@ class Patience(Frozen):
 class Wait:
     """One open wait."""
 
-    __slots__ = ("accept", "asked", "future", "look", "next_look", "task")
+    __slots__ = ("_lasts", "accept", "asked", "context", "due", "future", "look", "next_look", "task")
 
-    def __init__(self, asked: StepAsked, look: Look | None, accept: Accept | None) -> None:
+    def __init__(self, asked: StepAsked, look: Look | None, accept: Accept | None, *, lasts: bool) -> None:
         self.asked = asked
+        self._lasts = lasts
+        self.due = _NO_DEADLINE if asked.deadline is None else asked.deadline
+        self.context = copy_context()  # of the step: whoever sees that it is time to look, the step looks
         self.future: asyncio.Future[StepAnswered] = asyncio.get_running_loop().create_future()
         self.look = look
         self.accept = accept
@@ -76,8 +83,13 @@ class Wait:
     @property
     def moment(self) -> float:
         """When something happens by itself."""
-        deadline = self.asked.deadline
-        return min(self.next_look, _NO_DEADLINE if deadline is None else deadline)
+        return min(self.next_look, self.due)
+
+    def set_back(self, seconds: float) -> None:
+        """The clock was set back: what `lasts` for so long lasts no longer for that, in this process."""
+        self.next_look -= seconds
+        if self._lasts:
+            self.due -= seconds
 
     def end(self, answered: StepAnswered) -> None:
         """It is over."""
@@ -99,6 +111,7 @@ class Waits:
         self._has_looked = False
         self._is_resting = False
         self._resting_since = 0.0
+        self._looked_at = (0.0, 0.0)
         self.seen_mail = 0
         self.left: tuple[StepAsked, ...] | None = None
         """What was waited for when the run came to rest, if it did."""
@@ -116,11 +129,11 @@ class Waits:
             return history.answers[key]
         asked = history.asked.get(place)
         if asked is None or asked.key != key:
-            asked = question.asked(place, key, now())
+            asked = question.asked(place, key, self._now())
             await run.emit_grouped(run.encode(asked))
         if run.stopping:
             raise Halted
-        answered = await self._answer(Wait(asked, look, accept), seat)
+        answered = await self._answer(Wait(asked, look, accept, lasts=question.until is None), seat)
         history.asked.pop(place, None)
         await run.emit_grouped(run.encode(answered))
         history.answers[key] = answered
@@ -159,7 +172,7 @@ class Waits:
             self.collect()
         else:
             self._settle_known(wait)
-        self._tick(wait, now())
+        self._tick(wait, self._now())
         self._arm(wait.moment if wait.task is None else _NO_DEADLINE)
 
     # What ends a wait
@@ -209,7 +222,7 @@ class Waits:
         """See what time it is: end what is over, and look at what is to be looked at."""
         if self._run.on_rest is not None:
             return
-        moment = now()
+        moment = self._now()
         for wait in list(self._open.values()):
             self._tick(wait, moment)
         pending = [wait.moment for wait in self._open.values() if not wait.future.done() and wait.task is None]
@@ -219,10 +232,22 @@ class Waits:
     def _tick(self, wait: Wait, moment: float) -> None:
         if wait.future.done():
             return
-        if wait.asked.deadline is not None and wait.asked.deadline <= moment:
+        if wait.due <= moment:
             self._expire(wait)
         elif wait.next_look <= moment and wait.task is None and wait.look is not None:
             self._start(wait, self._look(wait, wait.look))
+
+    def _now(self) -> float:
+        """What time it is. Where the clock was set back, nothing that is open here takes longer for that."""
+        before, passed = self._looked_at
+        moment, ticks = now(), asyncio.get_running_loop().time()
+        self._looked_at = moment, ticks
+        if moment < before - _SET_BACK_SECONDS:
+            back = before + ticks - passed - moment
+            self._resting_since -= back
+            for wait in self._open.values():
+                wait.set_back(back)
+        return moment
 
     def _expire(self, wait: Wait) -> None:
         asked = wait.asked
@@ -243,7 +268,7 @@ class Waits:
         if moment < self._armed_for:
             self._disarm()
             self._armed_for = moment
-            seconds = min(max(moment - now(), 0.0), _LONGEST_TIMER_SECONDS)
+            seconds = min(max(moment - self._now(), 0.0), _LONGEST_TIMER_SECONDS)
             self._timer = asyncio.get_running_loop().call_later(seconds, self.tick)
 
     def _disarm(self) -> None:
@@ -252,9 +277,8 @@ class Waits:
             self._timer.cancel()
             self._timer = None
 
-    def _start(self, wait: Wait, work: Awaitable[None]) -> None:
-        wait.task = asyncio.ensure_future(work)
-        assert wait.task is not None
+    def _start(self, wait: Wait, work: Coroutine[object, object, None]) -> None:
+        wait.task = asyncio.get_running_loop().create_task(work, context=wait.context)
         wait.task.add_done_callback(lambda task: self._ended(wait, task))
 
     def _ended(self, wait: Wait, task: asyncio.Task[None]) -> None:
@@ -269,8 +293,8 @@ class Waits:
         found = await look()
         asked = wait.asked
         if found is not None:
-            wait.end(settle(asked, "answered", {"value": found}, at=now(), via="check"))
-        wait.next_look = next_look(asked.at, asked.form, now())
+            wait.end(settle(asked, "answered", {"value": found}, at=self._now(), via="check"))
+        wait.next_look = next_look(asked.at, asked.form, self._now())
 
     def _ask_at_hand(self, wait: Wait) -> None:
         asker, asked = self._run.shared.asker, wait.asked
@@ -288,7 +312,9 @@ class Waits:
         except InputError as problem:
             run.report(wait.asked.step, f"the answer does not fit: {problem.message}")
             return
-        self.deliver(answer_mail(wait.asked, outcome, answer, by=given.by, via=given.via, at=now(), seal=self._seal))
+        self.deliver(
+            answer_mail(wait.asked, outcome, answer, by=given.by, via=given.via, at=self._now(), seal=self._seal)
+        )
         self.collect()
 
     # When there is nothing else to do
@@ -296,7 +322,7 @@ class Waits:
     def park(self) -> None:
         """Every step that is under way waits."""
         self._is_resting = True
-        self._resting_since = now()
+        self._resting_since = self._now()
         asyncio.get_running_loop().call_soon(self._decide)
 
     async def unpark(self) -> None:

@@ -49,10 +49,14 @@ class Worked:
             self._total += self._last - self._since
             self._since = self._last = event.at
             self._rested_from = None
-            for kept in (self._begun, self._items, self._asked):
-                kept.clear()
+            self._begun.clear()
+            self._items.clear()
             if event.document is not None or (isinstance(event, RunResumed) and event.again):
                 self._ending = False  # a run begins, or starts over
+                self._asked.clear()
+            elif isinstance(event, RunResumed) and event.is_renewed:
+                self._asked.clear()
+            self._look(event.at)  # what was asked before is not asked again: the run may rest from here on
         elif self._ending:
             self._ending = not isinstance(event, RunFailed)
         elif (isinstance(event, RunStopped) and event.reason == IN_DOUBT) or (
@@ -61,6 +65,7 @@ class Worked:
             return
         elif isinstance(event, ItemStarted):
             self._items.add(f"{event.step}[{event.item}]")
+            self._wake(event.at)
         elif isinstance(event, ItemCompleted | ItemFailed):
             self._items.discard(f"{event.step}[{event.item}]")
         elif isinstance(event, StepAsked | StepAnswered):
@@ -69,6 +74,8 @@ class Worked:
             # The time of a step counts from its first attempt on.
             is_over = isinstance(event, StepCompleted) or event.retry_in is None
             begun = self._begun.pop(event.step, 0.0) if is_over else self._begun.get(event.step, 0.0)
+            if is_over and self._asked:
+                self._asked = {name for name in self._asked if not _is_in(name, event.step)}
             self._last = max(self._last, begun + event.ms / 1000)
             self._look(self._last)
         elif isinstance(event, StepStarted | RunEnding | RunCompleted | RunFailed | RunStopped | RunCancelled):
@@ -102,11 +109,15 @@ class Worked:
             self._rested_from = None if working else at
 
     def _is_above(self, name: str, under_way: set[str]) -> bool:
-        inside = (f"{name}/", f"{name}[")
-        return any(other.startswith(inside) for other in (*self._asked, *under_way))
+        return any(other != name and _is_in(other, name) for other in (*self._asked, *under_way))
 
     def _wake(self, at: float) -> None:
         """Something goes on: the time of the rest does not count."""
         if self._rested_from is not None:
             self._since += max(at - self._rested_from, 0.0)
             self._rested_from = None
+
+
+def _is_in(name: str, step: str) -> bool:
+    """Whether a name is that of a step, of one of its items, or of something inside of it."""
+    return name == step or name.startswith((f"{step}/", f"{step}["))

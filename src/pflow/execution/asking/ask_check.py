@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pflow.core.advice import Advice
 from pflow.core.document.position import Path
 from pflow.core.duration import FORM as DURATION_FORM
-from pflow.core.duration import read_duration
+from pflow.core.duration import read_seconds, show_duration
 from pflow.core.json_type import TYPES, describe
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
+from pflow.engine.asking.approval import LONGEST_PROMPT
 from pflow.engine.asking.form import FORMATS, field_problems, options_of
 from pflow.engine.asking.question import LONGEST_SECONDS, WHO
 from pflow.execution.node_check import CheckedNode, Report
@@ -46,6 +47,7 @@ def check_ask(node: CheckedNode, report: Report) -> None:
         report(
             "missing-param", f"the question of `{node.spec.id}` is empty", (*here, "prompt"), hint="say what is asked"
         )
+    check_prompt(params.get("prompt"), (*here, "prompt"), report)
     choices = _check_choices(node, params.get("choices"), (*here, "choices"), report)
     fields = params.get("schema")
     if isinstance(fields, Mapping):
@@ -61,6 +63,13 @@ def check_ask(node: CheckedNode, report: Report) -> None:
     if isinstance(who, str) and who not in WHO:
         report("bad-choice", f"`who` cannot be `{who}`", (*here, "who"), known=WHO, hint=did_you_mean(who, WHO))
     _check_silence(node, choices, report)
+
+
+def check_prompt(prompt: object, path: Path, report: Report) -> None:
+    """Warn of a question that nobody would read to its end, because it is cut."""
+    if isinstance(prompt, str) and len(prompt) > LONGEST_PROMPT:
+        message = f"of the {len(prompt):,} characters of the prompt only {LONGEST_PROMPT:,} are shown"
+        report("too-large", message, path, hint="ask briefly, and put the rest into `show`", severity="warning")
 
 
 def _check_fields(fields: Mapping[str, object], path: Path, report: Report) -> None:
@@ -190,13 +199,22 @@ def _check_silence(node: CheckedNode, choices: list[str], report: Report) -> Non
         )
 
 
-def check_duration(value: object, name: str, path: Path, report: Report, *, least: float = 1e-9) -> None:
-    """Report a duration that is none, or longer than a year; what a template gives is only known in the run."""
+def check_duration(
+    value: object,
+    name: str,
+    path: Path,
+    report: Report,
+    *,
+    least: float = 1e-9,
+    most: float = LONGEST_SECONDS,
+) -> None:
+    """Report a duration that is none, or too short or long; what a template gives is only known in the run."""
     if value in (None, "") or "${" in str(value):
         return
-    seconds = read_duration(value)
+    seconds = read_seconds(value)
     if seconds is None:
         report("wrong-type", f"`{name}` must be a duration, not `{value}`", path, hint=f"write {DURATION_FORM}")
-    elif not least <= seconds <= LONGEST_SECONDS:
+    elif not least <= seconds <= most:
         said = "above 0" if least > 0 else "at least 0"
-        report("out-of-range", f"`{name}` must be {said} and at most a year, not `{value}`", path)
+        longest = "a year" if most == LONGEST_SECONDS else show_duration(most)
+        report("out-of-range", f"`{name}` must be {said} and at most {longest}, not `{value}`", path)

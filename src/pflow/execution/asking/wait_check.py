@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from pflow.core.moment import FORM as MOMENT_FORM
 from pflow.core.moment import read_moment
+from pflow.core.value_type import UNKNOWN, ValueType, of_fields, of_kinds
+from pflow.engine.asking.moment import LONGEST_INTERVAL_SECONDS
 from pflow.execution.asking.ask_check import check_duration
 from pflow.execution.node_check import CheckedNode, Report
 
@@ -13,6 +15,18 @@ _KINDS = ("for", "until", "file", "url", "message")
 _LOOKING = ("interval", "backoff", "headers")
 _MOST_BACKOFF = 100
 _WRITERS = {"write-file": "path", "copy-file": "to", "move-file": "to"}
+
+
+_TEXT = of_kinds("string")
+_FILE = of_fields(
+    {"exists": of_kinds("boolean"), "path": _TEXT, "size": of_kinds("integer"), "modified": _TEXT, "text": _TEXT}
+)
+_ENDPOINT = of_fields({"status_code": of_kinds("integer"), "response": UNKNOWN, "headers": of_kinds("object")})
+
+
+def found_by(params: Mapping[str, object]) -> ValueType:
+    """What is known of the `value` that a wait comes by."""
+    return _FILE if params.get("file") else _ENDPOINT if params.get("url") else UNKNOWN
 
 
 def check_wait(node: CheckedNode, report: Report) -> None:
@@ -38,8 +52,9 @@ def check_wait(node: CheckedNode, report: Report) -> None:
         if params.get(name) not in (None, ""):
             message = f"`{name}` does not apply to a wait with `{kind}`, which ends by itself"
             report("unexpected-field", message, (*here, name), hint="leave it out")
-    for name in ("for", "interval", "timeout"):
-        check_duration(params.get(name), name, (*here, name), report, least=0.0 if name == "for" else 1e-9)
+    check_duration(params.get("for"), "for", (*here, "for"), report, least=0.0)
+    check_duration(params.get("timeout"), "timeout", (*here, "timeout"), report)
+    check_duration(params.get("interval"), "interval", (*here, "interval"), report, most=LONGEST_INTERVAL_SECONDS)
     backoff = params.get("backoff")
     if isinstance(backoff, int | float) and not 1 <= backoff <= _MOST_BACKOFF:
         message = f"`backoff` must be 1 to {_MOST_BACKOFF}, not `{backoff:g}`"

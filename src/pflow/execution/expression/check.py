@@ -124,6 +124,10 @@ class ExpressionCheck:
         if compiled.local and compiled.local[0] not in local:
             item, index = compiled.local
             local |= {item: self._each(node), index: of_kinds("integer")}
+            if node.is_built_in("wait"):
+                from pflow.execution.asking.wait_check import found_by  # lazy: many documents never wait
+
+                local[item] = found_by(node.spec.params)
         return local
 
     def _each(self, node: CheckedNode) -> ValueType:

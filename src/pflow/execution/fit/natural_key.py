@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pflow.core.document.document import KeyMapping
-from pflow.core.interface import Interface
+from pflow.core.interface import VALUE_SLOTS, Interface
 from pflow.core.template.template import compile_value
 from pflow.execution.node_check import CheckedNode, Report
 from pflow.execution.reference import References
@@ -18,7 +18,7 @@ def fill_params(node: CheckedNode, mapping: KeyMapping | None, references: Refer
             continue
         source = aliases.get(field.name, field.name)
         wanted = field.required or field.name in aliases
-        if wanted and field.slot in ("value", "env") and references.natural(index, source):
+        if wanted and field.slot in (*VALUE_SLOTS, "env") and references.natural(index, source):
             node.params[field.name], _ = compile_value(f"${{{source}}}", field.slot)
             node.fields[field.name] = field
         elif field.required:

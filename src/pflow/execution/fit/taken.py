@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pflow.core.errors import InputError
-from pflow.core.interface import MISSING, Field
+from pflow.core.interface import MISSING, VALUE_SLOTS, Field
 from pflow.core.template.compiled import Compiled, Taken, ValuePath, WithDefault
 from pflow.core.value_type import UNKNOWN, ValueType, of_field, of_kinds, of_schema
 from pflow.engine.binding import coerce_text
@@ -20,7 +20,7 @@ def taken_by(node: CheckedNode, field: Field) -> ValueType:
     if node.child is not None and field.name == "inputs":
         inputs = {name: {"type": declared.type} for name, declared in node.child.inputs.items()}
         return of_schema({"type": "object", "properties": inputs})
-    if field.slot not in ("value", "url"):
+    if field.slot not in (*VALUE_SLOTS, "url"):
         return UNKNOWN
     schema = input_schema(node)
     if schema is not None:

@@ -64,7 +64,7 @@ class Code(AsyncOutputNode):
     class Params:
         code: Annotated[str, "Python source; templates do not apply in it, use inputs", "slot:raw"]
         inputs: Annotated[dict[str, Any], "Values by the variable names they get in the code"] = {}  # noqa: RUF012
-        timeout: Annotated[float, "Seconds it may take"] = 60
+        timeout: Annotated[float | str, "How long it may take, such as 90s or 15m", "slot:duration"] = 60
         memory_mb: Annotated[int, "Megabytes of memory it may use"] = 1024
         pure: Annotated[bool, "Whether it has no effects and gives the same for the same inputs"] = False
 

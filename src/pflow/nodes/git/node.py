@@ -78,7 +78,7 @@ class GitStatus(_GitNode):
 
     class Params:
         path: Annotated[str, "Directory in the repository"] = "."
-        timeout: Annotated[float, "Seconds it may take"] = 60.0
+        timeout: Annotated[float | str, "How long it may take, such as 90s or 15m", "slot:duration"] = 60.0
 
     class Outputs:
         status: Annotated[
@@ -119,7 +119,7 @@ class GitLog(_GitNode):
         grep: Annotated[str, "Only commits whose message holds this text"] = ""
         files: Annotated[list[str] | None, "Only commits that change these files or directories"] = None
         include_files: Annotated[bool, "Whether to list the files of each commit"] = False
-        timeout: Annotated[float, "Seconds it may take"] = 60.0
+        timeout: Annotated[float | str, "How long it may take, such as 90s or 15m", "slot:duration"] = 60.0
 
     class Outputs:
         commits: Annotated[list[Commit], "The commits; dates are ISO 8601"]
@@ -163,7 +163,7 @@ class GitDiff(_GitNode):
         staged: Annotated[bool, "Whether to compare the index instead of the working tree"] = False
         files: Annotated[list[str] | None, "Only these files or directories"] = None
         context: Annotated[int, "Unchanged lines around each change"] = 3
-        timeout: Annotated[float, "Seconds it may take"] = 60.0
+        timeout: Annotated[float | str, "How long it may take, such as 90s or 15m", "slot:duration"] = 60.0
 
     class Outputs:
         diff: Annotated[str, "The difference as a patch"]
@@ -213,7 +213,7 @@ class GitCommit(_GitNode):
         all: Annotated[bool, "Commit everything that changed, new files as well"] = False
         allow_empty: Annotated[bool, "Whether a commit without changes is fine"] = False
         author: Annotated[str, "Name <email>, if not the person that git knows"] = ""
-        timeout: Annotated[float, "Seconds it may take"] = 60.0
+        timeout: Annotated[float | str, "How long it may take, such as 90s or 15m", "slot:duration"] = 60.0
 
     class Outputs:
         sha: Annotated[str, "The new commit"]
@@ -266,7 +266,7 @@ class GitCheckout(_GitNode):
         path: Annotated[str, "Directory in the repository"] = "."
         create: Annotated[bool, "Whether to make a new branch of this name"] = False
         start: Annotated[str, "Where a new branch starts; the current commit without one"] = ""
-        timeout: Annotated[float, "Seconds it may take"] = 60.0
+        timeout: Annotated[float | str, "How long it may take, such as 90s or 15m", "slot:duration"] = 60.0
 
     class Outputs:
         branch: Annotated[str | None, "The branch that is checked out now; null for a tag or commit"]

@@ -82,7 +82,7 @@ class GithubGetIssue(_GithubNode):
         issue_number: Annotated[int, "Number of the issue"]
         token: Annotated[str, "Token, if not GITHUB_TOKEN"] = ""
         base_url: Annotated[str, "Address of the API, if not the one that is set up"] = ""
-        timeout: Annotated[float, "Seconds for the call"] = 30.0
+        timeout: Annotated[float | str, "How long the call may take, such as 90s", "slot:duration"] = 30.0
 
     class Outputs:
         issue: Annotated[Issue, "The issue"]
@@ -117,7 +117,7 @@ class GithubListIssues(_GithubNode):
         limit: Annotated[int, "Most issues to list, up to 1000"] = 30
         token: Annotated[str, "Token, if not GITHUB_TOKEN"] = ""
         base_url: Annotated[str, "Address of the API, if not the one that is set up"] = ""
-        timeout: Annotated[float, "Seconds for each call"] = 30.0
+        timeout: Annotated[float | str, "How long each call may take, such as 90s", "slot:duration"] = 30.0
 
     class Outputs:
         issues: Annotated[list[Issue], "The issues"]
@@ -159,7 +159,7 @@ class GithubCreateIssue(_GithubNode):
         assignees: Annotated[list[str] | None, "People to assign"] = None
         token: Annotated[str, "Token, if not GITHUB_TOKEN"] = ""
         base_url: Annotated[str, "Address of the API, if not the one that is set up"] = ""
-        timeout: Annotated[float, "Seconds for the call"] = 30.0
+        timeout: Annotated[float | str, "How long the call may take, such as 90s", "slot:duration"] = 30.0
 
     class Outputs:
         issue: Annotated[Issue, "The new issue"]
@@ -200,7 +200,7 @@ class GithubListPrs(_GithubNode):
         limit: Annotated[int, "Most pull requests to list, up to 1000"] = 30
         token: Annotated[str, "Token, if not GITHUB_TOKEN"] = ""
         base_url: Annotated[str, "Address of the API, if not the one that is set up"] = ""
-        timeout: Annotated[float, "Seconds for each call"] = 30.0
+        timeout: Annotated[float | str, "How long each call may take, such as 90s", "slot:duration"] = 30.0
 
     class Outputs:
         prs: Annotated[list[PullRequest], "The pull requests"]
@@ -242,7 +242,7 @@ class GithubCreatePr(_GithubNode):
         draft: Annotated[bool, "Whether it is a draft"] = False
         token: Annotated[str, "Token, if not GITHUB_TOKEN"] = ""
         base_url: Annotated[str, "Address of the API, if not the one that is set up"] = ""
-        timeout: Annotated[float, "Seconds for the call"] = 30.0
+        timeout: Annotated[float | str, "How long the call may take, such as 90s", "slot:duration"] = 30.0
 
     class Outputs:
         pr: Annotated[PullRequest, "The new pull request"]
@@ -285,7 +285,7 @@ class Github(_GithubNode):
         limit: Annotated[int, "For lists: go on over pages up to this many items; 0 for one page"] = 0
         token: Annotated[str, "Token, if not GITHUB_TOKEN"] = ""
         base_url: Annotated[str, "Address of the API, if not the one that is set up"] = ""
-        timeout: Annotated[float, "Seconds for each call"] = 30.0
+        timeout: Annotated[float | str, "How long each call may take, such as 90s", "slot:duration"] = 30.0
 
     class Outputs:
         response: Annotated[dict[str, object] | list[object] | str | None, "What GitHub answered, whole"]

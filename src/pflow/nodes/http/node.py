@@ -73,7 +73,7 @@ class Http(AsyncOutputNode):
         params: Annotated[dict[str, object] | None, "Query parameters; a list repeats its name"] = None
         body: Annotated[object, "Request body: text, or an object that is sent as JSON (or as a form)"] = None
         json: Annotated[object, "Request body, sent as JSON"] = None
-        timeout: Annotated[float, "Seconds for the whole call"] = 30.0
+        timeout: Annotated[float | str, "How long the whole call may take, such as 90s", "slot:duration"] = 30.0
         auth: Annotated[
             dict[str, object] | str | None,
             'Bearer token, or {"type": "bearer", "token"}, {"type": "basic", "username", "password"},'
@@ -157,7 +157,7 @@ def make_request(params: Mapping[str, Any]) -> Request:
         headers=headers,
         params=query,
         content=content,
-        timeout=param.seconds(params, "timeout", Http.Params.timeout),
+        timeout=param.seconds(params, "timeout", 30.0),
         max_bytes=int(param.number(params, "max_bytes", Http.Params.max_bytes, most=2**31)),
         secrets=secrets_in(headers, [*secrets, *_query_values(url, query)]),
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pocketflow import AsyncNode
 
-from pflow.core.duration import read_duration
+from pflow.core.duration import read_seconds
 from pflow.core.errors import DeclinedError, StepError, StepTimeout
 from pflow.core.event import StepAnswered
 from pflow.core.moment import show_moment
@@ -122,7 +122,7 @@ def seconds_of(params: Mapping[str, Any], name: str, most: float = LONGEST_SECON
     value = params.get(name)
     if value is None or value == "":
         return None
-    seconds = read_duration(value)
+    seconds = read_seconds(value)
     if seconds is None or not 0 < seconds <= most:
         raise param.wrong(name, "a duration above 0, such as `90s`, `15m`, `2h` or `3d`", value)
     return seconds

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pocketflow import AsyncNode
 
 from pflow.core.clock import now
-from pflow.core.duration import read_duration
+from pflow.core.duration import read_seconds
 from pflow.core.errors import SecurityError, StepError, StepTimeout
 from pflow.core.event import StepAnswered
 from pflow.core.moment import FORM, read_moment, show_moment
@@ -101,7 +101,7 @@ def question_of(kind: str, params: Mapping[str, Any], moment: float) -> Question
     """What the parameters of a step wait for, at the `moment` at which it begins."""
     timeout = seconds_of(params, "timeout")
     if kind == "for":
-        seconds = read_duration(params["for"])
+        seconds = read_seconds(params["for"])
         if seconds is None or not 0 <= seconds <= LONGEST_SECONDS:
             raise param.wrong("for", "a duration such as `90s`, `15m`, `2h` or `3d`", params["for"])
         return Question(kind="timer", seconds=seconds)
@@ -146,7 +146,14 @@ def _look(kind: str, params: Mapping[str, Any], condition: Condition | None) -> 
         except StepError as error:
             current_step().report(f"not yet: {error.message}")
             return None
-        holds = bool(condition(value, 0)) if condition is not None else bool(value.get("exists", True))
-        return value if holds else None
+        if condition is None:
+            return value if value.get("exists", True) else None
+        try:
+            return value if condition(value, 0) else None
+        except StepError as error:
+            if int(str(value.get("status_code", 0))) < 400:
+                raise
+            current_step().report(f"not yet: {error.message}")  # an answer of this kind says nothing of what is asked
+            return None
 
     return look

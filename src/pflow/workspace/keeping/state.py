@@ -10,11 +10,12 @@ import orjson
 
 from pflow.core.advice import Advice
 from pflow.core.document.document import Document, StateKey
-from pflow.core.errors import ExistsError, NotFoundError, StepError, UsageError
+from pflow.core.errors import ExistsError, NotFoundError, SecurityError, StepError, UsageError
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import describe, fits, with_article
 from pflow.core.printable import shorten
 from pflow.core.setting.redactor import Redactor
+from pflow.core.setting.token_shape import has_certain_token
 from pflow.core.suggest import did_you_mean
 from pflow.engine.binding import coerce_text
 from pflow.engine.keeping.change import encode
@@ -111,6 +112,15 @@ class KeptState:
             data = encode(key, value, self._redactor())
         except StepError as error:
             raise UsageError(error.message, suggestions=error.suggestions) from None
+        if has_certain_token(data.decode()):
+            raise SecurityError(
+                f"`{key}` holds what looks like a credential, and secrets are not kept between runs",
+                suggestions=[
+                    Advice(
+                        "store it with `{store_secret}`, and take it as an input with `secret: true`", name=key.upper()
+                    )
+                ],
+            )
         self._change(scope, key, lambda _: data)
         return self.get(workflow, key)
 

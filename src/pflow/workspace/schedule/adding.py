@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 from pflow.core.advice import Advice
 from pflow.core.clock import now
 from pflow.core.duration import FORM as DURATION
-from pflow.core.duration import read_duration, show_duration
+from pflow.core.duration import read_seconds, show_duration
 from pflow.core.errors import InputError, UsageError
 from pflow.core.file.file_name import check_name
 from pflow.core.file.home import absolute
@@ -154,7 +154,7 @@ def _secret(problem: str, advice: Advice) -> UsageError:
 def _seconds(name: str, text: str | None, least: float, most: float) -> float | None:
     if not text:
         return None
-    seconds = read_duration(text)
+    seconds = read_seconds(text)
     if seconds is None:
         raise UsageError(f"`{shorten(text)}` is not a duration, in `{name}`", suggestions=[f"write {DURATION}"])
     if not least <= seconds <= most:
