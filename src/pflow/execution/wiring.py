@@ -331,8 +331,18 @@ class Wiring:
             lends=self.lends,
             ticket=self._parts.get("ticket", 0),
             holds=self._parts.get("holds"),
-            spread=self._parts.get("spread"),
+            spread=self.spread,
         )
+
+    @cached_property
+    def spread(self) -> Spread | None:
+        """Who has items of batches driven by others: a worker, also when it only ends a run. Elsewhere nobody does."""
+        given = self._parts.get("spread")
+        if given is not None or self.place is None or self.place.temporal is None or not self.is_driving:
+            return given
+        from pflow.execution.place.spread import PlaceSpread  # lazy: most runs are driven at home
+
+        return PlaceSpread(self)
 
     @property
     def has_workers(self) -> bool:
