@@ -326,7 +326,7 @@ class Wiring:
             asker=self._parts.get("asker"),
             patience=self._patience,
             staying=self._parts.get("staying"),
-            secret=self._key,
+            secret=self._key if self.place is None else lambda: self.roster.key(),
             driven=self.is_driving,
             lends=self.lends,
             ticket=self._parts.get("ticket", 0),
