@@ -33,6 +33,7 @@ class FarRun(LiveRun):
     `have_driven` starts it once it is recorded, where that is not for the dispatch.
     """
 
+    is_driven_elsewhere = True
     have_driven: Callable[[], None] | None = None
 
     async def finish(self) -> Outcome:
