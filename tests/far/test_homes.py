@@ -24,13 +24,12 @@ def other_home(far: Far, folder: Path) -> Path:
     return folder
 
 
-def test_an_answer_to_what_one_worker_asked_counts_for_another_with_a_home_of_its_own(
-    far: Far, tmp_path: Path
-) -> None:
+def test_an_answer_to_what_one_worker_asked_counts_for_another_with_a_home_of_its_own(far: Far, tmp_path: Path) -> None:
     second = other_home(far, tmp_path / "other" / ".pflow")
-    ask = {"id": "ask", "type": "ask", "params": {"prompt": "Go on?", "choices": ["yes", "no"]}}
+    choices = {"params": {"prompt": "Go on?", "choices": ["yes", "no"]}, "on": {"yes": "b", "no": "end"}}
+    ask = {"id": "ask", "type": "ask", **choices}
     first = far.worker()
-    run_id = far.detach(far.scene.write(far.scene.mark("a"), {**ask, "on": {"yes": "b", "no": "end"}}, far.scene.mark("b")))
+    run_id = far.detach(far.scene.write(far.scene.mark("a"), ask, far.scene.mark("b")))
     far.until_asks(run_id)
     first.end(signal.SIGTERM)
     far.worker(home=second)
@@ -44,9 +43,10 @@ def test_a_run_goes_on_whose_values_hold_a_secret_that_only_its_workers_know(far
     with Workspace(Home(theirs)) as workspace:
         workspace.set_setting("API_TOKEN", SECRET)
     far.worker(home=theirs)
+    question = {"prompt": "Seen ${use.stdout}?", "schema": {"note": {"type": "string"}}}
     document = far.scene.write(
         {"id": "use", "type": "shell", "params": {"command": "echo with ${api_token}"}},
-        {"id": "ask", "type": "ask", "params": {"prompt": "Seen ${use.stdout}?", "schema": {"note": {"type": "string"}}}},
+        {"id": "ask", "type": "ask", "params": question},
         {"id": "check", "type": "let", "params": {"n": "size(use.stdout)"}},
         inputs={"api_token": {"type": "string", "secret": True, "required": True}},
         outputs={"n": {"source": "${check.n}"}, "said": {"source": "${use.stdout}"}},

@@ -25,8 +25,8 @@ _DIGEST_CHARACTERS = 16
 
 
 class _Need(Frozen):
-    """Something that a worker must have: a node type with this definition, a value for a secret input, a credential that
-    the inputs or the document hold, or a key.
+    """Something that a worker must have: a node type with this definition, a value for a secret input, a key, or a
+    credential that the inputs or the document hold.
     """
 
     kind: str = ""
