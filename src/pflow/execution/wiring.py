@@ -98,6 +98,7 @@ class Wiring:
         self._said: list[str] = []
         self._telemetry: list[Telemetry] = []
         self._short: dict[str, dict[str, str]] = {}
+        self.spread = parts.get("spread")
         self._brought: Mapping[str, Entry] = {}
         if parts.get("nodes"):
             from pflow.registry.brought import brought_entries  # lazy: only for programs with nodes of their own
@@ -255,10 +256,7 @@ class Wiring:
             learn=lambda token: self.redactor.add("token", token),
         )
         return Connections(
-            pool,
-            registry=lambda: self.registry,
-            starting=lambda: self._know_servers(self.redactor),
-            heard=self._heard,
+            pool, registry=lambda: self.registry, starting=lambda: self._know_servers(self.redactor), heard=self._heard
         )
 
     @cached_property
@@ -333,16 +331,6 @@ class Wiring:
             holds=self._parts.get("holds"),
             spread=self.spread,
         )
-
-    @cached_property
-    def spread(self) -> Spread | None:
-        """Who has items of batches driven by others: a worker, also when it only ends a run. Elsewhere nobody does."""
-        given = self._parts.get("spread")
-        if given is not None or self.place is None or self.place.temporal is None or not self.is_driving:
-            return given
-        from pflow.execution.place.spread import PlaceSpread  # lazy: most runs are driven at home
-
-        return PlaceSpread(self)
 
     @property
     def has_workers(self) -> bool:

@@ -97,13 +97,14 @@ async def check_namespace(client: Client, queue: Queue) -> None:
 def unreachable(queue: Queue, error: Exception) -> StorageError:
     """The error for a service that does not answer, or refuses what it is asked for."""
     key = f"on.{queue.place}.temporal"
-    refuses = isinstance(error, RPCError) and error.status in _REFUSALS
-    what = "refuses that" if refuses else "cannot be reached"
-    advice = "see that `{get_setting}` is right" if refuses else "see that it runs and that `{get_setting}` is right"
+    if isinstance(error, RPCError) and error.status in _REFUSALS:
+        what, advice = "refuses that", Advice("see that `{get_setting}` is right", name=key)
+    else:
+        what, advice = "cannot be reached", Advice("see that it runs and that `{get_setting}` is right", name=key)
     return StorageError(
         f"Temporal at `{queue.address}` {what}: {_words(error)}",
         details={"place": queue.place, "address": str(queue.address)},
-        suggestions=[Advice(advice, name=key)],
+        suggestions=[advice],
     )
 
 

@@ -90,7 +90,7 @@ async def _serve(engine: EngineThread, queue: Queue, slots: int, keep_days: int,
     client = await connect(queue)
     await check_namespace(client, queue)
     turns = Turns(engine, queue, say)
-    due = DueTimes(lambda: engine.workspaces.open(), say)
+    due = DueTimes(lambda: engine.workspaces.open(spread=engine.workspaces.open().driving.spread()), say)
     presence = Presence(lambda: engine.workspaces.open().place_workers, client.identity, queue, slots)
     stopping = asyncio.Event()
 
