@@ -121,6 +121,7 @@ class Ground:
     def _copy(self, number: int) -> Path:
         home = self.folder / f"machine-{number + 1}" / ".pflow"
         shutil.copytree(self.home, home)
+        Home(home).key.unlink(missing_ok=True)  # machines that were set up one by one have none in common
         return home
 
     def _left(self) -> list[str]:

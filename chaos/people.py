@@ -49,6 +49,9 @@ class People(threading.Thread):
 
         self.samples: dict[str, Sample] = {}
         self.yeses: Counter[tuple[str, str]] = Counter()
+        self.answered: Counter[tuple[str, str]] = Counter()
+        """How often a question of a run was answered."""
+
         self.asked: Counter[str] = Counter()
         """Doubts that were settled, by group."""
 
@@ -76,6 +79,7 @@ class People(threading.Thread):
         """What must not be of what they saw, one line each."""
         return [
             *(f"did not complete: {one}" for one in self.failed),
+            *(f"asked again after an answer: {run_id}: {step}" for (run_id, step), n in self.answered.items() if n > 1),
             *(f"did not end: {token} ({run_id})" for run_id, token in self.live.items()),
             *(f"the people failed:\n{one}" for one in self.broken),
         ]
@@ -134,6 +138,7 @@ class People(threading.Thread):
             for one in workspace.waiting(run_id):
                 if one.choices:
                     workspace.answer(run_id, one.place, "yes")
+                    self.answered[run_id, one.place] += 1
         elif info.state in ("stopped", "interrupted"):
             self._settle(workspace, run_id)
 

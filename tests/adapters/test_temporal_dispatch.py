@@ -18,7 +18,7 @@ def test_a_run_that_was_recorded_and_not_submitted_is_named_with_what_becomes_of
     assert place.temporal is not None
     journal = MemoryJournal()
     journal.create("r1", "report", 1.0, [])
-    connection = Connection(Queue(address=place.temporal, name="pflow", lease_seconds=15.0))
+    connection = Connection(Queue(place=place.name, address=place.temporal, name="pflow", lease_seconds=15.0))
     try:
         with pytest.raises(StorageError) as raised:
             TemporalDispatch(connection, journal).submit("r1")

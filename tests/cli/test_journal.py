@@ -90,8 +90,8 @@ def test_tables_are_made_by_a_command_that_says_what_it_did(pflow: Pflow, on_pla
     said = pflow("runs", "list", "--on", "prod")
     assert said.code == 1
     assert "has no tables yet" in said.err and "pflow journal migrate --on prod" in said.err
-    assert pflow("journal", "migrate", "--on", "prod").out == "prod: version 3\n"
-    assert pflow("journal", "migrate", "--on", "prod").out == "prod: version 3, as before\n"
+    assert pflow("journal", "migrate", "--on", "prod").out == "prod: version 4\n"
+    assert pflow("journal", "migrate", "--on", "prod").out == "prod: version 4, as before\n"
     assert pflow("runs", "list", "--on", "prod").code == 0
 
 

@@ -60,7 +60,7 @@ def test_a_fork_goes_on_from_a_step_at_the_place(far: Far) -> None:
     assert far.scene.did() == ["a", "b", "b"]
 
 
-@pytest.mark.parametrize("lease", [3])
+@pytest.mark.parametrize("lease", [3])  # it waits until that is over
 def test_a_takeover_says_which_files_of_the_run_are_gone(far: Far) -> None:
     first = far.worker()
     path = str(far.scene.folder / "elsewhere" / "runs")

@@ -8,6 +8,7 @@ import pytest
 from pg8000.native import Connection
 
 import dev_cluster
+from dev_install import SetupError
 from pflow.core.errors import ExistsError
 from tests.far.conftest import Far
 from tests.robust.world import until
@@ -53,6 +54,21 @@ def test_a_temporal_that_is_away_is_named_and_nothing_is_begun(far: Far) -> None
     assert not [info for info in far.runs() if info.workflow == "never-begun"]
     with far.workspace() as workspace:
         assert not workspace.place_schedules._timetable.all()
+
+
+def test_a_namespace_that_temporal_does_not_have_is_named_to_all(far: Far) -> None:
+    address = far.cluster.temporal.address.replace("/default", "/nosuch")
+    assert far.pflow("settings", "set", "on.dev.temporal", address).code == 0
+    with pytest.raises(SetupError) as ended:
+        far.worker()
+    refusal = f"error: Temporal at `{address}` refuses that: Namespace nosuch is not found"
+    assert refusal in str(ended.value)
+    assert "`pflow settings get on.dev.temporal`" in str(ended.value)
+    said = far.pflow("run", far.scene.write(far.scene.mark("a")), "--on", "dev")
+    assert (said.code, f"{refusal}; nothing was begun" in said.err) == (1, True), said
+    with far.workspace() as workspace:
+        queue = workspace.setting("on.dev.queue").value
+        assert queue not in {worker.queue for worker in workspace.place_workers.list()}
 
 
 def test_a_database_that_is_away_is_named_without_its_password(far: Far) -> None:

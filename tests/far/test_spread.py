@@ -12,8 +12,8 @@ from tests.far.conftest import Far
 pytestmark = pytest.mark.needs("postgres", "temporal")
 
 
-def spread(far: Far, child: list[dict[str, Any]], items: list[Any], **batch: Any) -> str:
-    """A document that runs a document for each item; its path."""
+def spread(far: Far, child: list[dict[str, Any]], items: list[Any], *last: dict[str, Any], **batch: Any) -> str:
+    """A document that runs a document for each item, and then does what is to be done `last`; its path."""
     inner = {"inputs": {"n": {"type": "any"}}, "nodes": child, "outputs": {"n": {"source": "${n}"}}}
     node = {
         "id": "each",
@@ -22,7 +22,8 @@ def spread(far: Far, child: list[dict[str, Any]], items: list[Any], **batch: Any
         "batch": {"items": items, "spread": True, **batch},
     }
     outputs = {name: {"source": f"${{each.{name}}}"} for name in ("results", "errors", "count", "done")}
-    return far.scene.write(node, outputs=outputs)
+    ends = {"finally": last[0]["id"]} if last else {}
+    return far.scene.write(node, *last, outputs=outputs, **ends)
 
 
 def children(far: Far, parent: str) -> list[str]:
@@ -76,7 +77,7 @@ def test_the_first_failure_ends_a_batch_that_stops_on_errors(far: Far) -> None:
     assert len(children(far, said.json["checkpoint"]["run_id"])) == 1
 
 
-@pytest.mark.parametrize("lease", [3])
+@pytest.mark.parametrize("lease", [3])  # it waits until that is over
 def test_no_item_is_begun_twice_when_the_worker_of_the_batch_is_killed(far: Far) -> None:
     first = far.worker()
     held = far.scene.hold("a", repeatable=True)
@@ -122,3 +123,17 @@ def test_cancelling_a_batch_cancels_the_runs_of_its_items(far: Far) -> None:
         assert far.until_state(item, "cancelled") == "cancelled"
     assert far.until_state(run_id, "cancelled") == "cancelled"
     assert far.scene.did() == []
+
+
+def test_cancelling_a_batch_runs_none_of_its_items_on_the_way_to_finally(far: Far) -> None:
+    far.worker()
+    run_id = far.detach(spread(far, [far.scene.hold("a")], [1, 2, 3], far.scene.mark("last"), concurrency=2))
+    far.scene.until_began("a", 2)
+    far.until_state(run_id, "waiting")
+    items = children(far, run_id)
+    assert far.pflow("runs", "cancel", run_id, "--on", "dev").code == 0
+    for item in (run_id, *items):
+        assert far.until_state(item, "cancelled", "stopped") == "cancelled"
+    assert far.scene.did() == ["last"]
+    assert children(far, run_id) == items
+    assert len(far.scene.until_began("a")) == 2

@@ -98,6 +98,7 @@ class Executor:
         self._driven = driven
         self._ticket = ticket
         self._records_only = False
+        self._drives_elsewhere = False
         self.lost_files: tuple[str, ...] = ()
         """Files of the run that goes on here which are on another machine."""
 
@@ -190,7 +191,7 @@ class Executor:
         history = self.history(run_id)
         starts_over = edited or bool(again)
         check_open(history, run_id, starts_over)
-        if not starts_over and (need := withheld_need(plan, history)):
+        if not starts_over and not self._drives_elsewhere and (need := withheld_need(plan, history)):
             raise withheld_error(f"`{need[0]}`", need[1])
         run = Run(run_id, self._shared)
         run.seq = self._shared.journal.claim(run_id, self._ticket)
@@ -240,9 +241,12 @@ class Executor:
 
         return settle_doubts(Run(run_id, self._shared), plan, verdicts, by)
 
-    def only_record(self) -> None:
-        """From now on, record that a run begins or goes on, and leave it to those who drive runs for others."""
-        self._records_only, self._driven = True, False
+    def only_record(self, *, elsewhere: bool = False) -> None:
+        """From now on, record that a run begins or goes on, and leave it to those who drive runs for others.
+
+        Those who are `elsewhere` have secrets of their own: it is for them to say whether what they need is known.
+        """
+        self._records_only, self._driven, self._drives_elsewhere = True, False, elsewhere
 
     def play_from(self, tape: Tape) -> None:
         """From now on, let a tape answer steps in place of their code."""

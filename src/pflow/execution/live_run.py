@@ -52,6 +52,9 @@ class LiveRun:
     `warnings` are about the document of a run that goes on, which its caller has not checked.
     """
 
+    is_driven_elsewhere = False
+    """Whether those who drive it have settings of their own."""
+
     def __init__(
         self,
         wiring: Wiring,
@@ -132,7 +135,7 @@ class LiveRun:
             what = f"the node type `{next(iter(programs))}`" if isinstance(programs, Mapping) else "this flow"
             raise UsageError(f"a run cannot be detached from this program, because {what} is a part of it")
         unstored = unstored_secrets(self.plan, self._inputs, self._wiring.settings.stored())
-        self._executor.only_record()
+        self._executor.only_record(elsewhere=self.is_driven_elsewhere)
         try:
             with asyncio.Runner() as runner:
                 runner.run(self._recorded())

@@ -98,6 +98,7 @@ class Wiring:
         self._said: list[str] = []
         self._telemetry: list[Telemetry] = []
         self._short: dict[str, dict[str, str]] = {}
+        self.spread = parts.get("spread")
         self._brought: Mapping[str, Entry] = {}
         if parts.get("nodes"):
             from pflow.registry.brought import brought_entries  # lazy: only for programs with nodes of their own
@@ -255,10 +256,7 @@ class Wiring:
             learn=lambda token: self.redactor.add("token", token),
         )
         return Connections(
-            pool,
-            registry=lambda: self.registry,
-            starting=lambda: self._know_servers(self.redactor),
-            heard=self._heard,
+            pool, registry=lambda: self.registry, starting=lambda: self._know_servers(self.redactor), heard=self._heard
         )
 
     @cached_property
@@ -326,12 +324,12 @@ class Wiring:
             asker=self._parts.get("asker"),
             patience=self._patience,
             staying=self._parts.get("staying"),
-            secret=self._key,
+            secret=self._key if self.place is None else lambda: self.roster.key(),
             driven=self.is_driving,
             lends=self.lends,
             ticket=self._parts.get("ticket", 0),
             holds=self._parts.get("holds"),
-            spread=self._parts.get("spread"),
+            spread=self.spread,
         )
 
     @property

@@ -1,4 +1,7 @@
-"""Who works at a place: a row of each worker, written by itself while it lives. Nothing depends on it but advice."""
+"""Who works at a place: a row of each worker, written by itself while it lives, and what all workers sign with.
+
+Nothing but advice depends on the rows.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,7 @@ SELECT worker, name, version, queue, slots, lease, digest, kinds, variables,
 FROM pflow.workers ORDER BY queue, started_at, worker
 """
 
+_KEY = "SELECT key FROM pflow.signing"
 
 _SEAL = ""
 """Under which name the seal stands among the variables: none of them has it."""
@@ -72,6 +76,7 @@ class Roster:
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
+        self._key: bytes | None = None
 
     def beat(self, row: WorkerRow) -> None:
         """Say that a worker lives, and what it has, if that changed."""
@@ -92,6 +97,16 @@ class Roster:
                 float(row.lease_seconds),
                 to_stored(orjson.dumps(row.kinds).decode()),
             )
+
+    def key(self) -> bytes:
+        """What all who drive runs of the place have in common: with it they sign questions."""
+        if self._key is None:
+            with self._database.using() as session:
+                [[found]] = session.rows(_KEY)
+            if not isinstance(found, bytes):
+                raise DamagedError("the journal holds no key to sign questions with")
+            self._key = found
+        return self._key
 
     def leave(self, worker: str) -> None:
         """A worker takes no more runs."""

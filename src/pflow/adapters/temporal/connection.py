@@ -9,9 +9,11 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import TypeVar
 
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
+from pflow.core.advice import Advice
 from pflow.core.errors import StorageError
 from pflow.core.frozen import Frozen
 from pflow.core.setting.place import EngineAddress
@@ -21,16 +23,30 @@ T = TypeVar("T")
 _CONNECTING_SECONDS = 10.0
 _CALL_SECONDS = 30.0
 
-_OWN_WORDS = re.compile(r'message: "([^"]+)"')
+_OWN_WORDS = re.compile(r'(?:message|error): "([^"]+)"')
 """What the system said, in the middle of what the client says about it."""
 
-_REFUSALS = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.FAILED_PRECONDITION, RPCStatusCode.PERMISSION_DENIED)
+_CERTIFICATE = re.compile(r"InvalidCertificate\((\w+)")
+
+_PLAIN_WORDS = {"InvalidContentType": "it offers no TLS", "operation was canceled": "the connection was cut"}
+"""What the client says in words of its own, and what that means."""
+
+_REFUSALS = (
+    RPCStatusCode.INVALID_ARGUMENT,
+    RPCStatusCode.FAILED_PRECONDITION,
+    RPCStatusCode.PERMISSION_DENIED,
+    RPCStatusCode.UNAUTHENTICATED,
+    RPCStatusCode.NOT_FOUND,
+)
 """Answers that do not mean that the service is away."""
 
 
 class Queue(Frozen):
-    """A queue of runs at a Temporal service. A worker that does not beat for `lease_seconds` has lost its run."""
+    """A queue of runs at the Temporal service of a place. A worker that does not beat for `lease_seconds` has lost its
+    run.
+    """
 
+    place: str
     address: EngineAddress
     name: str
     lease_seconds: float
@@ -70,16 +86,41 @@ def _read(path: str) -> bytes | None:
         raise StorageError(f"`{path}` cannot be read: {error.strerror}") from error
 
 
+async def check_namespace(client: Client, queue: Queue) -> None:
+    """Raise `StorageError` for a namespace that the service does not have: workers of it would fail later on."""
+    try:
+        await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=queue.address.namespace))
+    except RPCError as error:
+        raise unreachable(queue, error) from error
+
+
 def unreachable(queue: Queue, error: Exception) -> StorageError:
-    """The error for a service that does not answer."""
-    told = _OWN_WORDS.search(str(error))
-    lines = [told[1]] if told else str(error).strip().splitlines()
+    """The error for a service that does not answer, or refuses what it is asked for."""
+    key = f"on.{queue.place}.temporal"
     if isinstance(error, RPCError) and error.status in _REFUSALS:
-        return StorageError(f"Temporal at `{queue.address}` refuses that: {lines[0] if lines else error.status.name}")
+        what, advice = "refuses that", Advice("see that `{get_setting}` is right", name=key)
+    else:
+        what, advice = "cannot be reached", Advice("see that it runs and that `{get_setting}` is right", name=key)
     return StorageError(
-        f"Temporal at `{queue.address}` cannot be reached: {lines[0] if lines else type(error).__name__}",
-        suggestions=["check that it runs there, and the settings of the place"],
+        f"Temporal at `{queue.address}` {what}: {_words(error)}",
+        details={"place": queue.place, "address": str(queue.address)},
+        suggestions=[advice],
     )
+
+
+def _words(error: Exception) -> str:
+    """What went wrong, as a person would say it."""
+    if isinstance(error, TimeoutError):
+        return "it does not answer"
+    text = str(error).strip()
+    if found := _CERTIFICATE.search(text):
+        return f"its certificate is not valid: {found[1]}"
+    for words, meaning in _PLAIN_WORDS.items():
+        if words in text:
+            return meaning
+    if found := _OWN_WORDS.search(text):
+        return found[1]
+    return text.splitlines()[0].rstrip(".") if text else type(error).__name__
 
 
 class Connection:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, StorageError
 from pflow.core.event import Event
 from pflow.engine.again.settle import doubt_error
@@ -31,11 +33,13 @@ class FarRun(LiveRun):
     `have_driven` starts it once it is recorded, where that is not for the dispatch.
     """
 
+    is_driven_elsewhere = True
     have_driven: Callable[[], None] | None = None
 
     async def finish(self) -> Outcome:
         """Have it driven, and follow it until it ends or waits."""
-        before = await asyncio.to_thread(self._count_events)
+        with _nothing_begun():
+            before = await asyncio.to_thread(self._count_events)
         await asyncio.to_thread(self._submit)
         result = await self._follow(before)
         return conclude(self._wiring, result, self.plan, self._source, signalled=self._signalled)
@@ -49,13 +53,16 @@ class FarRun(LiveRun):
 
     def record(self) -> Unrecorded:
         """Only record that it begins or goes on. Raises, before that, `NoWorkerError` if nobody could drive it."""
-        try:
+        with _nothing_begun():
             self._wiring.dispatch.is_driven()  # raises if it could not be submitted afterwards
-        except StorageError as error:
-            raise StorageError(f"{error.message}; nothing was begun", suggestions=error.suggestions) from error
-        check_able(self._wiring, self.plan, self._inputs)
-        with at_once(self._wiring):
-            return super().record()
+            check_able(self._wiring, self.plan, self._inputs)
+        try:
+            with at_once(self._wiring):
+                return super().record()
+        except StorageError as error:  # its answer may be what was lost
+            seen = Advice("if `{show_run}` finds the run once the journal is back, workers begin it", run=self.run_id)
+            details = {**error.details, "run_id": self.run_id}
+            raise StorageError(error.message, details=details, suggestions=[seen, *error.suggestions]) from error
 
     def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool | None = None) -> None:
         """Look no longer. The run goes on."""
@@ -83,6 +90,16 @@ class FarRun(LiveRun):
         place = self._wiring.place
         message = f"run `{self.run_id}` goes on at `{place.name if place is not None else ''}`"
         return RunResult(run_id=self.run_id, status="running", error={"type": "interrupted", "message": message})
+
+
+@contextmanager
+def _nothing_begun() -> Iterator[None]:
+    """Have errors of the place say that nothing was recorded yet."""
+    try:
+        yield
+    except StorageError as error:
+        message = f"{error.message}; nothing was begun"
+        raise StorageError(message, details=error.details, suggestions=error.suggestions) from error
 
 
 class _Look:

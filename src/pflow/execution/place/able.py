@@ -11,6 +11,7 @@ import orjson
 from pflow.core.advice import Advice
 from pflow.core.errors import NoWorkerError, RunError, UsageError
 from pflow.core.frozen import Frozen
+from pflow.engine.binding import recordable
 from pflow.engine.credential import learn_inputs
 from pflow.engine.plan import Plan
 from pflow.execution.wiring import Wiring
@@ -24,18 +25,23 @@ _DIGEST_CHARACTERS = 16
 
 
 class _Need(Frozen):
-    """Something that a worker must have: a node type with this definition, a value for a secret input, or a key."""
+    """Something that a worker must have: a node type with this definition, a value for a secret input, a key, or a
+    credential that the inputs or the document hold.
+    """
 
     kind: str = ""
     definition: str = ""
     server: str = ""
     secret: str = ""
+    credential: str = ""
     seal: str = ""
     place: str = ""
 
     def is_met(self, row: WorkerRow) -> bool:
         if self.seal:
             return row.seal == self.seal
+        if self.credential:
+            return self.credential in row.variables
         if self.secret:
             return self.secret in row.variables or self.secret.upper() in row.variables
         return row.kinds.get(self.kind) == self.definition
@@ -44,6 +50,8 @@ class _Need(Frozen):
         """What is missing."""
         if self.seal:
             return "the key of this home, with which credentials in this run are sealed"
+        if self.credential:
+            return f"the credential `{self.credential}`, whose value the inputs or the document hold"
         if self.secret:
             return f"a value for the secret input `{self.secret}`"
         others = [row.name for row in rows if self.kind in row.kinds]
@@ -58,6 +66,8 @@ class _Need(Frozen):
                 name=f"on.{self.place}.key",
                 value="PLACE_KEY",
             )
+        if self.credential:
+            return Advice("store it where the workers are, with `{store_secret}`", name=self.credential)
         if self.secret:
             return Advice("store it where the workers are, with `{store_secret}`", name=self.secret.upper())
         if self.server:
@@ -107,6 +117,13 @@ def _is_sealed(plan: Plan, inputs: Mapping[str, object]) -> bool:
     return bool(found or plan.credentials.literals)
 
 
+def _named(wiring: Wiring, plan: Plan, inputs: Mapping[str, object]) -> list[str]:
+    """The credentials of this home that the document or the inputs hold, which are recorded by name."""
+    told = orjson.dumps([plan.raw, recordable(plan, inputs)], repr, orjson.OPT_NON_STR_KEYS).decode()
+    stored = wiring.settings.secrets()
+    return [name for name in wiring.redactor.names_in(told) if name in stored]
+
+
 def check_able(wiring: Wiring, plan: Plan, inputs: Mapping[str, object] | None = None) -> None:
     """Raise `NoWorkerError` if no worker lives that could run the plan with these inputs, with what is missing."""
     place = wiring.place
@@ -124,6 +141,7 @@ def check_able(wiring: Wiring, plan: Plan, inputs: Mapping[str, object] | None =
             suggestions=[Advice("start one with `{start_worker}`", place=place.name), listing],
         )
     needs = list(_needs(wiring.registry, plan))
+    needs += [_Need(credential=name) for name in _named(wiring, plan, inputs or {})]
     if _is_sealed(plan, inputs or {}):
         needs.append(_Need(seal=seal_of(wiring), place=place.name))
     if any(all(need.is_met(row) for need in needs) for row in ours):
@@ -138,7 +156,7 @@ def check_able(wiring: Wiring, plan: Plan, inputs: Mapping[str, object] | None =
         details={
             "place": place.name,
             "queue": place.queue,
-            "missing": [need.secret or need.kind or "key" for need in missing],
+            "missing": [need.secret or need.credential or need.kind or "key" for need in missing],
             "workers": [row.name for row in ours],
         },
         suggestions=[*dict.fromkeys(need.advise() for need in missing), listing],

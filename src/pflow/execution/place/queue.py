@@ -58,6 +58,7 @@ def find_queue(wiring: Wiring, name: str = "") -> Queue:
     from pflow.adapters.temporal.connection import Queue  # lazy: the client of the service is an extra
 
     return Queue(
+        place=place.name,
         address=place.temporal,
         name=name or place.queue,
         lease_seconds=float(place.lease_seconds),

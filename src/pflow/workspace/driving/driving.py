@@ -60,7 +60,8 @@ class Driving:
         """Has items of batches driven as runs of their own, by the workers of the place."""
         from pflow.execution.place.spread import PlaceSpread  # lazy: most runs are driven at home
 
-        return PlaceSpread(self._wiring)
+        self._wiring.spread = PlaceSpread(self._wiring)  # what it cancels may have items elsewhere, too
+        return self._wiring.spread
 
     def version(self) -> str:
         """Changes whenever any process has stored something about a run."""

@@ -17,7 +17,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from pflow.adapters.temporal.connection import Queue, connect
+from pflow.adapters.temporal.connection import Queue, check_namespace, connect
 from pflow.adapters.temporal.dispatch import start_run
 from pflow.adapters.temporal.due_workflow import CancelWorkflow, DueWorkflow
 from pflow.adapters.temporal.run_workflow import DRIVE, RunWorkflow, Stand
@@ -88,8 +88,9 @@ async def _delete_old(engine: EngineThread, days: int, say: Say) -> None:
 
 async def _serve(engine: EngineThread, queue: Queue, slots: int, keep_days: int, say: Say) -> int:
     client = await connect(queue)
+    await check_namespace(client, queue)
     turns = Turns(engine, queue, say)
-    due = DueTimes(lambda: engine.workspaces.open(), say)
+    due = DueTimes(lambda: engine.workspaces.open(spread=engine.workspaces.open().driving.spread()), say)
     presence = Presence(lambda: engine.workspaces.open().place_workers, client.identity, queue, slots)
     stopping = asyncio.Event()
 
