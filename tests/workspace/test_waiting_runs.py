@@ -273,6 +273,16 @@ def test_a_message_that_came_before_is_not_lost(make: Callable[..., Workspace]) 
         assert outcome.outputs["value"] == {"sum": 7}
 
 
+def test_a_message_that_is_too_large_or_not_json_is_refused(make: Callable[..., Workspace]) -> None:
+    document = {"nodes": [{"id": "m", "type": "wait", "params": {"message": "paid"}}]}
+    with make() as workspace:
+        run_id = workspace.run(document).run_id
+        for value, reason in (({"text": "x" * 70_000}, "is larger than 64 kB"), ({"text": {1, 2}}, "is not JSON")):
+            with pytest.raises(InputError, match=f"the message {reason}"):
+                workspace.send(run_id, "paid", value)
+        assert [one.step for one in workspace.waiting(run_id)] == ["m"]
+
+
 def test_two_waits_for_one_name_take_two_messages_in_turn(make: Callable[..., Workspace]) -> None:
     wait = {"type": "wait", "params": {"message": "go"}}
     document = {

@@ -82,7 +82,7 @@ def read_reply(form: Mapping[str, object], reply: Reply, *, text: bool = False) 
     """
     schema = schema_of(form)
     if schema is not None:
-        return {"answer": _fitting(_value(schema, reply, text), MOST_LENT_BYTES)}
+        return {"answer": fitting(_value(schema, reply, text), MOST_LENT_BYTES)}
     if reply.value is not None:
         raise InputError(f"the answer is not an object of fields but {describe(reply.value)}")
     choices, fields = choices_of(form), fields_of(form)
@@ -99,16 +99,17 @@ def read_reply(form: Mapping[str, object], reply: Reply, *, text: bool = False) 
     found: dict[str, object] = {} if choice is None else {"choice": choice}
     if fields:
         found["answer"] = answer
-    return _fitting(found, MOST_BYTES)
+    return fitting(found, MOST_BYTES)
 
 
-def _fitting(found: T, most: int) -> T:
+def fitting(found: T, most: int = MOST_BYTES, what: str = "answer") -> T:
+    """What somebody says, if it is JSON of a size that a journal takes; raises `InputError`."""
     try:
         size = len(orjson.dumps(found))
     except TypeError as error:
-        raise InputError(f"the answer is not JSON: {error}") from None
+        raise InputError(f"the {what} is not JSON: {error}") from None
     if size > most:
-        raise InputError(f"the answer is larger than {most >> 10} kB", suggestions=["give the path of a file instead"])
+        raise InputError(f"the {what} is larger than {most >> 10} kB", suggestions=["give the path of a file instead"])
     return found
 
 

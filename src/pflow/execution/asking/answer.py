@@ -27,7 +27,7 @@ from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
 from pflow.core.wait_text import show_wait
 from pflow.engine.again.name import split_item
-from pflow.engine.asking.form import Reply, choices_of, fields_of, schema_of, settle_reply
+from pflow.engine.asking.form import Reply, choices_of, fields_of, fitting, schema_of, settle_reply
 from pflow.engine.asking.mail import answer_mail, message_mail
 from pflow.engine.asking.question import show_place
 from pflow.engine.ports import Mail, RunInfo, RunQuery, Status
@@ -251,6 +251,7 @@ class Inbox:
         if not name.strip():
             raise UsageError("a message needs a name", suggestions=["give the name that a `wait` has as `message`"])
         info = self._wiring.journal.info(run_id)
+        value = fitting(value, what="message")
         mail = message_mail(name, value, by=by, via=via, at=now(), seal=self._seal)
         if not self._deliver(run_id, mail):
             raise UsageError(f"run `{run_id}` is {info.status}; it takes no messages any more")
