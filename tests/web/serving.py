@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pflow.drawing.happened
+import pflow.drawing.svg  # noqa: F401  # pytest rewrites what is imported, which Python 3.11 cannot do while a thread parses
 from pflow.core.file.home import Home
 from pflow.web.serve import Place, bind, make_listener
 from pflow.workspace import Workspace
