@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from dev_install import SetupError, say
 
 NAME = "dev"
 """What the place is called in the settings of its homes."""
+
+_LOOK_SECONDS = 0.05
 
 USAGE = "usage: python3 dev.py cluster [--workers N]"
 
@@ -146,11 +149,14 @@ def main(args: list[str], pflow: Sequence[str]) -> int:
     cluster: Cluster | None = None
     try:
         cluster = Cluster(pflow)
+        workers: list[Worker] = []
         for number in range(1, count + 1):
             home = cluster.keeper.folder / f"machine-{number}" / ".pflow"
             home.parent.mkdir()
             cluster.prepare(home)
-            cluster.start_worker(home)
+            workers.append(cluster.start_worker(home))
+        while not all(worker.is_ready() for worker in workers):
+            time.sleep(_LOOK_SECONDS)
         say(f"\nThe place `{NAME}`, for as long as this runs. In another terminal:\n")
         say(f"  export {PASSWORD}={cluster.postgres.password}")
         for name, value in cluster.settings.items():

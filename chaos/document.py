@@ -116,7 +116,7 @@ def _asking() -> Sample:
         },
         _effect("refused", on={"default": "done"}),
         _effect("after"),
-        {"id": "pause", "type": "wait", "params": {"for": 1}},
+        {"id": "pause", "type": "wait", "params": {"for": 1}, "on": {"default": "done"}},
         _effect("done"),
     ]
     effects = {"before": Effect(0), "after": Effect(1), "done": Effect(2)}

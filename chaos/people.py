@@ -77,7 +77,10 @@ class People(threading.Thread):
 
     def findings(self) -> list[str]:
         """What must not be of what they saw, one line each."""
+        begun = {sample.name for sample in self.samples.values()}
+        tried = {self._samples[number % len(self._samples)].name for number in range(1, self._made + 1)}
         return [
+            *(f"no run of `{name}` could be begun: {'; '.join(self.problems)}" for name in sorted(tried - begun)),
             *(f"did not complete: {one}" for one in self.failed),
             *(f"asked again after an answer: {run_id}: {step}" for (run_id, step), n in self.answered.items() if n > 1),
             *(f"did not end: {token} ({run_id})" for run_id, token in self.live.items()),

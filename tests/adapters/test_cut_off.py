@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pflow.adapters.postgres.journal import PostgresJournal
+from pflow.adapters.postgres.roster import Roster
 from pflow.core.errors import StorageError
 from pflow.core.file.home import Home
 from pflow.core.setting.place import Place
@@ -68,7 +69,7 @@ def test_a_process_that_lives_on_keeps_no_run_that_it_could_not_change(
         journal.is_away_then = True
         with Workspace(Home(home)) as workspace:
             workspace.set_setting("on.test.journal", str(a_place.journal))
-        with Workspace(Home(home), journal=journal, on="test") as workspace:
+        with Workspace(Home(home), journal=journal, roster=Roster(journal.database), on="test") as workspace:
             asked = workspace.run(DOCUMENT)
             journal.relay = relay
             with pytest.raises(StorageError):

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from chaos.chapter import Chapter
+from chaos.document import Sample, samples
 from chaos.judge import Effect, Expected, Line, Verdict, judge, read, strays
 from chaos.plan import FULL, SHORT, make_plan
 from chaos.table import findings, table
+from pflow.core.file.home import Home
+from pflow.workspace import Workspace
 
 EFFECTS = {"a": Effect(0), "look": Effect(1, pure=True), "b": Effect(2)}
 
@@ -47,6 +54,13 @@ def test_whatever_must_not_happen_makes_the_whole_fail() -> None:
         [said] = findings([good, Chapter("double fault", 1, 1, judged(steps))])
         assert said.startswith("double fault: ")
     assert findings([good._replace(planned=7)]) == ["worker killed: not done in the time there was: 1"]
+
+
+@pytest.mark.parametrize("sample", samples(), ids=lambda sample: sample.name)
+def test_every_document_of_the_campaign_can_run(sample: Sample, home: Path) -> None:
+    with Workspace(Home(home)) as workspace:
+        issues = [one for one in workspace.check(sample.text).issues if "mcp-notes-" not in one.message]
+    assert not issues
 
 
 def test_the_full_form_does_what_is_promised() -> None:
