@@ -148,7 +148,16 @@ def test_a_dry_run_says_how_the_nodes_are_connected(pflow: Pflow, tmp_path: Path
             "error: `--command` of `shell` needs a value (string|array)\n\nhint: write `--command=…`\n",
         ),
         (("shell", "--command=a", "--command=b"), "error: `--command` of `shell` is given twice\n"),
-        (("shell", "--command=a", "--timeout=soon"), "error: `--timeout` must be a number, not `soon`, in `shell`\n"),
+        (
+            ("read-file", "--path=a", "--max-size=soon"),
+            "error: `--max-size` must be an integer, not `soon`, in `read-file`\n",
+        ),
+        (
+            ("shell", "--command=a", "--timeout=soon"),
+            "error: parameter `timeout` of node `shell` (shell) must be a duration, not `soon`\n"
+            "  at: nodes[0].params.timeout\n\n"
+            "hint: write seconds, or a string such as `90s`, `15m`, `2h` or `3d`\n",
+        ),
         (
             ("echo --x=1 >> echo", "y=2"),
             "error: `y=2` stands behind the pipeline\n\n"

@@ -71,7 +71,12 @@ def test_every_line_of_a_document_of_wrong_types_is_reported(workspace: Workspac
     assert [(issue.severity, issue.path, issue.hint) for issue in checked.issues] == [
         ("error", "nodes[0].params.limit", "declare input `s` as `integer`"),
         ("error", "nodes[0].params.files", "declare input `s` as `array`"),
-        ("error", "nodes[1].params.timeout", "declare input `a` as `number`"),
+        (
+            "error",
+            "nodes[1].params.timeout",
+            'to run the node once per item, give it `batch: {items: "${a}"}` and write `${item}`; `${a[0]}` is the first '
+            "one",
+        ),
         ("error", "nodes[1].params.headers", "declare input `s` as `object`"),
         ("error", "nodes[2].batch.items", "declare input `s` as `array`"),
         ("warning", "nodes[3].params.path", "name what was meant, or leave it if the text is"),
@@ -303,7 +308,7 @@ def test_what_converts_without_loss_is_converted_for_every_node(workspace: Works
 
 
 @pytest.mark.parametrize("text", ["many", "1_000", "0x10", "١٢", "1e999", "", "7 8", "99999999999999999999999", "nan"])
-def test_text_that_is_not_a_number_is_refused_by_the_step_and_nothing_happens(
+def test_text_that_is_not_a_duration_is_refused_by_the_step_and_nothing_happens(
     workspace: Workspace, text: str, tmp_path: Path
 ) -> None:
     outcome = workspace.run(
@@ -314,8 +319,22 @@ def test_text_that_is_not_a_number_is_refused_by_the_step_and_nothing_happens(
             ]
         }
     )
-    assert outcome.error is not None and "`timeout` must be a number" in str(outcome.error["message"]), outcome
+    assert outcome.error is not None and "`timeout` must be a duration" in str(outcome.error["message"]), outcome
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("text", ["many", "1_000", "0x10", "١٢", "1e999", "", "7 8", "99999999999999999999999", "nan"])
+def test_text_that_is_not_a_number_is_refused_by_the_step(workspace: Workspace, text: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    outcome = workspace.run(
+        {
+            "nodes": [
+                node("code", "c", code="result = text", inputs={"text": text}),
+                node("read-file", path=f"{tmp_path}/file", max_size="${c.result}"),
+            ]
+        }
+    )
+    assert outcome.error is not None and "`max_size` must be" in str(outcome.error["message"]), outcome
 
 
 def test_a_value_that_a_constant_passes_on_is_known(workspace: Workspace) -> None:
@@ -401,10 +420,10 @@ def test_a_persons_own_node_may_take_more_than_it_says(pflow: Pflow, home: Path)
 
 
 RECORDED: dict[str, Any] = {
-    "inputs": {"seconds": {"type": "string"}},
+    "inputs": {"size": {"type": "string"}},
     "nodes": [
         node("shell", "gate", command="test -e opened"),
-        node("shell", "slow", command="echo done", timeout="${seconds}"),
+        node("read-file", "read", path="opened", max_size="${size}"),
     ],
 }
 
@@ -420,27 +439,28 @@ def begun_before(home: Path, workflow: dict[str, Any], **params: object) -> str:
 
 
 def test_a_check_that_came_later_warns_a_resume_and_refuses_a_new_run(pflow: Pflow, home: Path) -> None:
-    run = begun_before(home, RECORDED, seconds="5")
-    Path("opened").touch()
+    run = begun_before(home, RECORDED, size="5")
+    Path("opened").write_text("done")
     text = json.dumps(RECORDED)
-    assert pflow("run", "-", "seconds=5", stdin=text).code == 2
-    assert pflow("runs", "resume", run, "--with", "-", stdin=text.replace("echo done", "echo other")).code == 2
+    assert pflow("run", "-", "size=5", stdin=text).code == 2
+    assert pflow("runs", "resume", run, "--with", "-", stdin=text.replace("test -e", "test -f")).code == 2
     resumed = pflow("runs", "resume", run)
     assert (resumed.code, resumed.out) == (0, "done\n")
     assert (
-        "warning: parameter `timeout` of node `slow` (shell) must be number, but `${seconds}` is string" in resumed.err
+        "warning: parameter `max_size` of node `read` (read-file) must be integer, but `${size}` is string"
+        in resumed.err
     )
 
 
 def test_the_recorded_document_can_be_given_again_for_a_resume(pflow: Pflow, home: Path) -> None:
-    run = begun_before(home, RECORDED, seconds="5")
-    Path("opened").touch()
-    resumed = pflow("runs", "resume", run, "seconds=6", "--with", "-", stdin=json.dumps(RECORDED))
+    run = begun_before(home, RECORDED, size="5")
+    Path("opened").write_text("done")
+    resumed = pflow("runs", "resume", run, "size=6", "--with", "-", stdin=json.dumps(RECORDED))
     assert (resumed.code, resumed.out) == (0, "done\n")
 
 
 def test_the_workflows_inside_of_a_recorded_one_are_recorded_as_well(pflow: Pflow, home: Path) -> None:
-    outer = {"nodes": [node("workflow", "w", workflow=RECORDED, inputs={"seconds": "5"})]}
+    outer = {"nodes": [node("workflow", "w", workflow=RECORDED, inputs={"size": "5"})]}
     run = begun_before(home, outer)
     Path("opened").touch()
     assert pflow("runs", "resume", run).code == 0
