@@ -74,8 +74,8 @@ def test_every_line_of_a_document_of_wrong_types_is_reported(workspace: Workspac
         (
             "error",
             "nodes[1].params.timeout",
-            'to run the node once per item, give it `batch: {items: "${a}"}` and write `${item}`; `${a[0]}` is the first '
-            "one",
+            'to run the node once per item, give it `batch: {items: "${a}"}` and write `${item}`; `${a[0]}` is the '
+            "first one",
         ),
         ("error", "nodes[1].params.headers", "declare input `s` as `object`"),
         ("error", "nodes[2].batch.items", "declare input `s` as `array`"),
