@@ -15,6 +15,7 @@ from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
 from pflow.core.advice import Advice
 from pflow.core.errors import StorageError
+from pflow.core.event import Cause
 from pflow.core.frozen import Frozen
 from pflow.core.setting.place import EngineAddress
 
@@ -51,6 +52,10 @@ class Queue(Frozen):
     name: str
     lease_seconds: float
     api_key: str = ""
+
+    def of(self, cause: Cause) -> Queue:
+        """The queue that a run was begun in; this one, if nobody has said."""
+        return self._replace(name=cause.queue) if cause.queue else self
 
 
 async def connect(queue: Queue) -> Client:
