@@ -31,6 +31,7 @@ from pflow.execution.wiring import Wiring
 from pflow.workspace.driving.due import DueTimes
 from pflow.workspace.driving.engine_thread import MOST_RUNS, EngineThread
 from pflow.workspace.driving.presence import Presence
+from pflow.workspace.driving.reaching import tell_of_outages
 from pflow.workspace.driving.until_signal import serve_until_signal
 
 BEATS_PER_LEASE = 3
@@ -101,6 +102,7 @@ async def _serve(engine: EngineThread, queue: Queue, slots: int, keep_days: int,
                 say(f"other node types than here are at {', '.join(differing)}: runs may fail to be taken up by some")
             say(f"driving runs of queue `{queue.name}` at `{queue.address}`, up to {slots} at once")
             beside = [asyncio.create_task(turns.find_lost(client)), asyncio.create_task(presence.keep(say))]
+            beside.append(asyncio.create_task(tell_of_outages(client, queue, say)))
             beside += [asyncio.create_task(_delete_old(engine, keep_days, say))] if keep_days else []
             await stopping.wait()
             for task in beside:
