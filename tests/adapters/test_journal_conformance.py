@@ -77,6 +77,8 @@ def test_reading_can_start_anywhere(journal: Journal) -> None:
     journal.create("before", "w", 1.0, [A])
     journal.create("r", "w", 1.0, [A, B, C])
     assert [kinds(journal, "r", start) for start in range(-1, 5)] == ["ABC", "ABC", "BC", "C", "", ""]
+    sound = [[record.kind for record in journal.read_sound("r", limit)] for limit in (1, 2, 9, None)]
+    assert sound == [["A"], ["A", "B"], ["A", "B", "C"], ["A", "B", "C"]]
 
 
 def test_others_read_what_was_appended_at_once(open_journal: Open) -> None:

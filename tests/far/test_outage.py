@@ -40,6 +40,20 @@ def test_a_run_can_be_cancelled_after_the_database_was_away_during_a_step(far: F
     assert far.scene.did() == []
 
 
+def test_a_worker_says_once_that_temporal_is_away_and_once_that_it_is_back(far: Far) -> None:
+    worker = far.worker()
+    temporal = far.cluster.temporal
+    temporal.kill()
+    try:
+        until(lambda: "cannot be reached" in worker.said, "the worker misses Temporal")
+    finally:
+        temporal.start()
+    until(lambda: f"Temporal at `{temporal.address}` is back" in worker.said, "the worker has Temporal again")
+    assert far.pflow("run", far.scene.write(far.scene.mark("a")), "--on", "dev").code == 0
+    assert worker.said.count("cannot be reached") == 1
+    assert "\x1b" not in worker.said and "gRPC" not in worker.said, "the words of the client are not ours"
+
+
 def test_a_temporal_that_is_away_is_named_and_nothing_is_begun(far: Far) -> None:
     far.worker()
     assert far.pflow("settings", "set", "on.dev.temporal", "127.0.0.1:1/default").code == 0

@@ -174,11 +174,11 @@ class SqliteJournal:
                 raise _damaged(run_id)
             return [Record(kind, data) for _, kind, data in rows]
 
-    def read_sound(self, run_id: str) -> Sequence[Record]:
+    def read_sound(self, run_id: str, limit: int | None = None) -> Sequence[Record]:
         """The records before the first that cannot be read."""
         found: list[Record] = []
         with self.database.reading() as database:
-            records = sound_records(database, find_run(database, run_id)[0])
+            records = islice(sound_records(database, find_run(database, run_id)[0]), limit)
             while (record := unless_broken(lambda: next(records, None), None)) is not None:
                 found.append(record)
         return found

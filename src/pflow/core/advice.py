@@ -74,6 +74,7 @@ COMMANDS = {
     "show_project": "pflow project show {root}",
     "show_workflow": "pflow workflow show {workflow}",
     "start_worker": "pflow worker --on {place}",
+    "start_worker_of": "pflow worker --on {place} --queue {queue}",
     "store_secret": "pflow settings set {name}",
     "sync_server": "pflow mcp sync {server}",
     "sync_servers": "pflow mcp sync",

@@ -54,6 +54,7 @@ class RunStarted(Frozen):
 
     `schedule` is the schedule of a place that started it, `parent` the item of a batch of another run whose work it is,
     such as `20261118-170000-0123456789abcdef/deploy[3]`. It is stopped once it was worked on for `time_limit` seconds.
+    `queue` is the one of a place whose workers drive it.
     """
 
     workflow: str
@@ -71,19 +72,22 @@ class RunStarted(Frozen):
     schedule: str = ""
     parent: str = ""
     time_limit: float | None = None
+    queue: str = ""
 
 
 class Cause(Frozen):
-    """Why a run exists that no caller has begun by itself.
+    """Why a run exists that no caller has begun by itself, and who is to drive it.
 
     It is for a schedule of a place, or for an item of a batch in another run, such as `RUN/deploy[3]`.
 
-    A run with a `time_limit` is stopped when it was worked on for so many seconds.
+    A run with a `time_limit` is stopped when it was worked on for so many seconds. With a `queue`, it is driven by the
+    workers of that queue of its place, and by no others.
     """
 
     schedule: str = ""
     parent: str = ""
     time_limit: float | None = None
+    queue: str = ""
 
 
 class RunForked(Frozen):

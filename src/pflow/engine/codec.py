@@ -9,7 +9,7 @@ import orjson
 
 from pflow.core.advice import from_data, to_data
 from pflow.core.errors import DamagedError
-from pflow.core.event import EVENTS, Event
+from pflow.core.event import EVENTS, Cause, Event
 from pflow.core.setting.redactor import has_marker, show_markers
 from pflow.engine.ports import Record
 from pflow.engine.value import ShownValues, ValueTable
@@ -127,13 +127,14 @@ def item_of(record: Record) -> tuple[str, int]:
         raise _damaged(record) from error
 
 
-def cause_of(records: Sequence[Record]) -> tuple[str, str]:
-    """The schedule that started a run, and the item of another run whose work it is, as its first event says."""
+def cause_of(records: Sequence[Record]) -> Cause:
+    """Why a run exists and in which queue it is, as its first event says."""
     try:
         fields = orjson.loads(records[0].data)
-        return str(fields.get("schedule", "")), str(fields.get("parent", ""))
+        schedule, parent, queue = (str(fields.get(name, "")) for name in ("schedule", "parent", "queue"))
+        return Cause(schedule=schedule, parent=parent, queue="" if has_marker(queue.encode()) else queue)
     except (ValueError, LookupError, AttributeError):
-        return "", ""
+        return Cause()
 
 
 def _damaged(record: Record) -> DamagedError:

@@ -103,6 +103,7 @@ class History:
         self._refused: set[Place] = set()
         self.forked_from = ""
         self.parent = ""
+        self.queue = ""
         self.time_limit: float | None = None
         """For how many seconds the run may be worked on, unless a person has resumed it."""
 
@@ -227,6 +228,7 @@ def fold_history(events: Iterable[Event], know_parts: Callable[[object], None]) 
             history.inputs = dict(event.inputs)
             history.forked_from = event.forked_from
             history.time_limit, history.parent = event.time_limit, event.parent
+            history.queue = event.queue
             history.lends = event.lends
             history.kept = Snapshot(values=event.state, versions=event.state_versions, is_trial=event.is_trial)
             history.state_scope = event.state_scope

@@ -194,8 +194,8 @@ class Journal(Protocol):
     def read(self, run_id: str, start: int = 0) -> Sequence[Record]:
         """The run's records from `start` on, without their large values. Raises `NotFoundError`, `DamagedError`."""
 
-    def read_sound(self, run_id: str) -> Sequence[Record]:
-        """The records before the first that cannot be read, or all of them. Raises `NotFoundError`."""
+    def read_sound(self, run_id: str, limit: int | None = None) -> Sequence[Record]:
+        """The records before the first that cannot be read, at most so many. Raises `NotFoundError`."""
 
     def value(self, run_id: str, digest: str) -> bytes:
         """A large value of the run, as JSON. Raises `NotFoundError`."""

@@ -19,7 +19,7 @@ from pflow.engine.ports import Observer
 from pflow.engine.value import Withheld, withheld_error
 from pflow.execution.check import Checked, check_source
 from pflow.execution.compiler import PROGRAMS
-from pflow.execution.far.kind import kind_of_run
+from pflow.execution.far.kind import kind_of_run, queue_of_run
 from pflow.execution.live_run import LiveRun, TimeLimit
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source, recorded_source
@@ -41,12 +41,15 @@ def begin_run(
     run_id: str | None = None,
     trial: Params | None = None,
     cause: Cause | None = None,
+    queue: str = "",
 ) -> LiveRun:
-    """A run of a checked workflow; with `text` the params are words of a command line.
+    """A run of a checked workflow; with `text` the params are words of a command line. `queue` is one of its place.
 
     A `trial` holds the values that it finds as its state, instead of those that are kept; what it sets is not kept.
     """
     plan = checked.runnable()
+    if queue := queue_of_run(wiring, queue):
+        cause = (cause or Cause())._replace(queue=queue)
     inputs = bind(wiring, plan, params, text=text)
     if trial is not None:
         from pflow.execution.keeping.trial import check_trial  # lazy: few runs are one
@@ -57,7 +60,7 @@ def begin_run(
 
         check_models(wiring, plan)
     chosen = run_id or new_run_id()
-    return kind_of_run(wiring)(
+    run = kind_of_run(wiring)(
         wiring,
         plan,
         chosen,
@@ -67,6 +70,8 @@ def begin_run(
         observer=observer,
         cache=cache,
     )
+    run.queue = queue
+    return run
 
 
 def begin_resume(
@@ -120,7 +125,7 @@ def begin_resume(
         warnings=checked.warnings,
     )
     run.note_lost(lost)
-    run.parent = history.parent.partition("/")[0]
+    run.parent, run.queue = history.parent.partition("/")[0], history.queue
     if history.time_limit is not None:
         run.limit = TimeLimit(seconds=history.time_limit, left=history.time_limit - history.worked.seconds)
     return run

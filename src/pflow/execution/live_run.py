@@ -72,6 +72,7 @@ class LiveRun:
         self.warnings = warnings
         self.limit: TimeLimit | None = None
         self.parent = ""
+        self.queue = ""
         self.lost_files: Sequence[str] = ()
         self.plan = plan
         self._wiring = wiring

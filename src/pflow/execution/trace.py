@@ -185,7 +185,7 @@ def _add(trace: dict[str, object], steps: Steps, waits: WaitTrace | None, event:
             trace.update(workflow=event.workflow, started_at=event.at, inputs=event.inputs)
             if event.forked_from:
                 trace["forked_from"] = event.forked_from
-            trace.update({name: cause for name in ("schedule", "parent") if (cause := getattr(event, name))})
+            trace.update({name: cause for name in ("schedule", "parent", "queue") if (cause := getattr(event, name))})
             if event.state_scope or event.state:
                 trace["state"] = {"found": dict(event.state), **({"trial": True} if event.is_trial else {})}
         case RunForked():

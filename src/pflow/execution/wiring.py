@@ -53,15 +53,16 @@ class Parts(TypedDict, total=False):
     `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold. `nodes` are
     functions, PocketFlow classes and modules of the program, which are node types here and nowhere else. `driven` says
     that the process drives runs for others, and `ticket` is what it was given for one of them, which it surely has as
-    long as it `holds` it. `on` names a place in the settings, where runs are kept instead of in the home. `staying` is
-    told what a run waits for; with it, the process stays with its runs while nobody else would take them up when they
-    can go on. `llm` asks language models, in place of what is configured. `lends` says that whoever starts runs answers
-    prompts for which there is no model. `roster` tells who works at the place, and `spread` has items of batches driven
-    by others.
+    long as it `holds` it. `on` names a place in the settings, where runs are kept instead of in the home, and `queue`
+    the one of its queues that is meant, instead of the one that the settings name. `staying` is told what a run waits
+    for; with it, the process stays with its runs while nobody else would take them up when they can go on. `llm` asks
+    language models, in place of what is configured. `lends` says that whoever starts runs answers prompts for which
+    there is no model. `roster` tells who works at the place, and `spread` has items of batches driven by others.
     """
 
     environ: Mapping[str, str]
     on: str
+    queue: str
     secrets: Mapping[str, str]
     journal: Journal
     cache: Cache
@@ -161,7 +162,8 @@ class Wiring:
             return None
         from pflow.core.setting.place import FAMILY, read_place  # lazy: most runs are kept at home
 
-        return read_place(name, self.settings.family(FAMILY))
+        place = read_place(name, self.settings.family(FAMILY))
+        return place._replace(queue=self._parts.get("queue") or place.queue)
 
     @cached_property
     def place_database(self) -> PostgresDatabase:

@@ -22,16 +22,19 @@ from pflow.workspace.workspace import Workspace
 class WarmWorkspaces:
     """Opens a workspace for each request: files are read afresh, everything else is kept.
 
-    With `driven`, its runs are driven for others; `on` names the place where runs are kept, if it is not the home.
+    With `driven`, its runs are driven for others; `on` names the place where runs are kept, if it is not the home, and
+    `queue` one of its queues.
     """
 
-    def __init__(self, home: Home, *, project: Path | None = None, driven: bool = False, on: str = "") -> None:
+    def __init__(
+        self, home: Home, *, project: Path | None = None, driven: bool = False, on: str = "", queue: str = ""
+    ) -> None:
         self.home = home
         self._project = project
         self._environ = dict(os.environ)  # each look into the real one decodes it
         self._secrets: dict[str, str] = {}
         self._lock = threading.Lock()
-        place: Parts = {"on": on} if on else {}
+        place: Parts = {"on": on, "queue": queue} if on else {}
         self._fixed: Parts = {"driven": driven, **place}
         self._wiring = Wiring(home, **self._fixed)
         self._registry: Registry | None = None

@@ -134,11 +134,13 @@ class Workspace(Looking, Modelling, Planning, Placing, Testing):
         cache: bool = True,
         run_id: str | None = None,
         state: Mapping[str, object] | None = None,
+        queue: str = "",
     ) -> LiveRun:
         """A run, checked and bound: `await run.finish()` sees it through on your event loop, `run.wait()` without one.
 
         With `text` the params are words of a command line. With `state` it is a trial: the workflow finds these values
-        instead of those that it has kept, and keeps nothing. Raises `PflowError` when it cannot begin.
+        instead of those that it has kept, and keeps nothing. `queue` is one of the place, instead of the one that its
+        settings name. Raises `PflowError` when it cannot begin.
         """
         from pflow.execution.begin import begin_run  # lazy: asyncio and the engine cost 30 ms, only to run
 
@@ -152,6 +154,7 @@ class Workspace(Looking, Modelling, Planning, Placing, Testing):
             cache=cache,
             run_id=run_id,
             trial=state,
+            queue=queue,
         )
 
     def begin_resume(

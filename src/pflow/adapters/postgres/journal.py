@@ -148,10 +148,10 @@ class PostgresJournal:
             raise _damaged(run_id)
         return [rows.read_record(kind, data) for _, _, kind, data in events]
 
-    def read_sound(self, run_id: str) -> Sequence[Record]:
+    def read_sound(self, run_id: str, limit: int | None = None) -> Sequence[Record]:
         """The records before the first that cannot be read."""
         with self._using() as session:
-            found = self._named(session, rows.READ, run_id, 0)
+            found = self._named(session, rows.READ_FIRST, run_id, limit)
         if not found:
             raise _missing(run_id)
         sound = takewhile(lambda numbered: numbered[1][1] == numbered[0], enumerate(found))

@@ -64,6 +64,9 @@ READ = """SELECT runs.next, events.seq, events.kind, events.data FROM pflow.runs
 LEFT JOIN pflow.events ON events.run = runs.key AND events.seq >= $2::integer
 WHERE runs.run_id = $1 ORDER BY events.seq"""
 
+READ_FIRST = f"{READ.replace('$2::integer', '0')} LIMIT $2::integer"
+"""Without a number it finds all."""
+
 VALUE = """SELECT run_values.data FROM pflow.runs
 LEFT JOIN pflow.run_values ON run_values.run = runs.key AND run_values.digest = $2 WHERE runs.run_id = $1"""
 

@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Coroutine
+from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,8 +14,10 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
+from pflow.adapters.temporal.runtime import own_runtime
 from pflow.core.advice import Advice
 from pflow.core.errors import StorageError
+from pflow.core.event import Cause
 from pflow.core.frozen import Frozen
 from pflow.core.setting.place import EngineAddress
 
@@ -28,7 +31,10 @@ _OWN_WORDS = re.compile(r'(?:message|error): "([^"]+)"')
 
 _CERTIFICATE = re.compile(r"InvalidCertificate\((\w+)")
 
-_PLAIN_WORDS = {"InvalidContentType": "it offers no TLS", "operation was canceled": "the connection was cut"}
+_PLAIN_WORDS = {
+    "InvalidContentType": "it offers no TLS",
+    "operation was canceled": "the connection was cut",
+}
 """What the client says in words of its own, and what that means."""
 
 _REFUSALS = (
@@ -52,6 +58,10 @@ class Queue(Frozen):
     lease_seconds: float
     api_key: str = ""
 
+    def of(self, cause: Cause) -> Queue:
+        """The queue that a run was begun in; this one, if nobody has said."""
+        return self._replace(name=cause.queue) if cause.queue else self
+
 
 async def connect(queue: Queue) -> Client:
     """A client of the service. Raises `StorageError` if it cannot be reached."""
@@ -63,6 +73,7 @@ async def connect(queue: Queue) -> Client:
                 namespace=address.namespace,
                 api_key=queue.api_key or None,
                 tls=_tls(address),
+                runtime=own_runtime(),
             ),
             _CONNECTING_SECONDS,
         )
@@ -89,7 +100,9 @@ def _read(path: str) -> bytes | None:
 async def check_namespace(client: Client, queue: Queue) -> None:
     """Raise `StorageError` for a namespace that the service does not have: workers of it would fail later on."""
     try:
-        await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=queue.address.namespace))
+        await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=queue.address.namespace), timeout=timedelta(seconds=_CONNECTING_SECONDS)
+        )
     except RPCError as error:
         raise unreachable(queue, error) from error
 
@@ -120,6 +133,8 @@ def _words(error: Exception) -> str:
             return meaning
     if found := _OWN_WORDS.search(text):
         return found[1]
+    if text == "tcp connect error":
+        return "no connection can be made"
     return text.splitlines()[0].rstrip(".") if text else type(error).__name__
 
 

@@ -17,6 +17,7 @@ from pflow.adapters.temporal.due_workflow import CANCEL
 from pflow.adapters.temporal.run_workflow import RUN, WAKE
 from pflow.core.advice import Advice
 from pflow.core.errors import RunError, StorageError
+from pflow.engine.codec import cause_of
 from pflow.engine.ports import ALL_RECORDED, Journal, Unrecorded
 
 _FIRST_TURN = 1
@@ -35,16 +36,16 @@ class TemporalDispatch:
     def submit(self, run_id: str, unrecorded: Unrecorded = ALL_RECORDED) -> None:
         """Start the workflow of the run, or wake it."""
         refuse_secrets(unrecorded.inputs)
-        self._journal.info(run_id)
+        queue = self._queue_of(run_id)
         try:
-            self._connection.call(self._start(run_id))
+            self._connection.call(self._start(run_id, queue))
         except StorageError as error:
             raise _recorded(run_id, error) from error
 
     def answer(self, run_id: str) -> None:
         """Wake the run's workflow; one that Temporal has lost is started again."""
         if self._journal.info(run_id).status == "waiting":
-            self._connection.call(self._start(run_id))
+            self._connection.call(self._start(run_id, self._queue_of(run_id)))
 
     def cancel(self, run_id: str) -> None:
         """Wake a workflow that waits, so that it sees the end of its run. The driver of a run looks by itself."""
@@ -52,19 +53,21 @@ class TemporalDispatch:
 
     def end(self, run_id: str) -> bool:
         """Start the workflow that has a worker end the run."""
-        self._connection.call(self._end(run_id))
+        self._connection.call(self._end(run_id, self._queue_of(run_id)))
         return True
 
     def is_driven(self) -> bool:
         """Whether a worker asks for work."""
         return self._connection.call(self._count_pollers()) > 0
 
-    async def _start(self, run_id: str) -> None:
-        await start_run(await self._connection.client(), self._connection.queue, run_id)
+    def _queue_of(self, run_id: str) -> Queue:
+        return self._connection.queue.of(cause_of(self._journal.read_sound(run_id, 1)))
 
-    async def _end(self, run_id: str) -> None:
+    async def _start(self, run_id: str, queue: Queue) -> None:
+        await start_run(await self._connection.client(), queue, run_id)
+
+    async def _end(self, run_id: str, queue: Queue) -> None:
         client = await self._connection.client()
-        queue = self._connection.queue
         await client.start_workflow(
             CANCEL,
             args=[run_id, queue.lease_seconds],

@@ -14,7 +14,7 @@ from pflow.cli.completion import complete_file, complete_input, complete_input_f
 from pflow.cli.console import Console
 from pflow.cli.input_flag import read_words
 from pflow.cli.picture import drawing_options, show_graph
-from pflow.cli.place.option import place_option
+from pflow.cli.place.option import place_option, queue_option, read_queue
 from pflow.cli.run_report import check_given, detach_run, explain_inputs, run_watched, show_outcome
 from pflow.cli.workflow_help import own_options, show_workflow_help, start_of_call
 from pflow.core.errors import InputError, NotFoundError, UsageError
@@ -124,6 +124,7 @@ class RunCommand(click.Command):
 @click.option("--dry-run", is_flag=True, help="Check everything and draw the graph; run nothing.")
 @drawing_options
 @place_option()
+@queue_option("With --on: the queue of the place whose workers drive it.")
 @with_console
 @click.pass_context
 def run(
@@ -143,6 +144,7 @@ def run(
     dry_run: bool,
     svg: str | None,
     mermaid: bool,
+    queue: str | None,
 ) -> int:
     """Run WORKFLOW: a saved name, a path, or `-` for a document on stdin.
 
@@ -164,6 +166,14 @@ def run(
         inputs, record = (*inputs, f"record={record}"), None
     elif record and "=" in record and not record.endswith(".jsonl"):  # the word after the option is an input
         inputs, record = (*inputs, record), ""
+    if queue is not None and "queue" in plan.inputs:
+        inputs, queue = (*inputs, f"queue={queue}"), None
+    chosen = read_queue(queue)
+    if chosen and not console.on:
+        raise UsageError(
+            "`--queue` is for places: it says whose workers drive the run",
+            suggestions=["name the place with `--on PLACE`, or leave out `--queue`"],
+        )
     if state is not None and only is not None:
         raise UsageError(
             "`--state` cannot be combined with `--only`: the step finds the state that the other run found",
@@ -179,12 +189,12 @@ def run(
         if has_stdin() and "-" not in (workflow, file) and "stdin" in plan.inputs and "stdin" not in given:
             given["stdin"] = read_stdin(console, what="input `stdin`")
         if only is not None and from_run is not None:
-            return _run_only(console, checked, only, from_run, given, cache=not no_cache)
+            return _run_only(console, checked, only, from_run, given, cache=not no_cache, queue=chosen)
 
         trial = None if state is None else _read_trial(console, state)
 
         def begin(workspace: Workspace) -> LiveRun:
-            return workspace.begin(checked, given, text=True, cache=not no_cache, state=trial)
+            return workspace.begin(checked, given, text=True, cache=not no_cache, state=trial, queue=chosen)
 
         if detach:
             return detach_run(console, begin)
@@ -204,11 +214,12 @@ def run(
 
 
 def _run_only(
-    console: Console, checked: Checked, step: str, run: str, given: Mapping[str, object], *, cache: bool
+    console: Console, checked: Checked, step: str, run: str, given: Mapping[str, object], *, cache: bool, queue: str
 ) -> int:
     """Run a single step with what a run did before it."""
     outcome = run_watched(
-        console, lambda workspace: workspace.again.begin_only(checked, step, run, given, text=True, cache=cache)
+        console,
+        lambda workspace: workspace.again.begin_only(checked, step, run, given, text=True, cache=cache, queue=queue),
     )
     if outcome.success and not outcome.completed:
         console.remark(f"`{escape(step)}` was skipped: its condition is false")

@@ -31,6 +31,21 @@ def home_only(why: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return click.option("--on", metavar="PLACE", hidden=True, expose_value=False, callback=refuse)
 
 
+def queue_option(help: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`--queue NAME`: one of the queues of the place, instead of the one that its settings name."""
+    return click.option("--queue", metavar="NAME", help=help)
+
+
+def read_queue(word: str | None) -> str:
+    """The queue that a command line names; "" for none. Raises `UsageError` for one without a name."""
+    if word is not None and not word.strip():
+        raise UsageError(
+            "the name of a queue cannot be empty",
+            suggestions=["leave out `--queue` for the queue that the settings name"],
+        )
+    return word or ""
+
+
 def place_option(*, required: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """`--on PLACE`: the place whose journal a command reads, instead of that of the home."""
     return click.option(

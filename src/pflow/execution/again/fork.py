@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pflow.core.advice import Advice
 from pflow.core.errors import InDoubtError, NotFoundError, UsageError
-from pflow.core.event import StepStarted
+from pflow.core.event import Cause, StepStarted
 from pflow.core.suggest import did_you_mean
 from pflow.engine.again.name import node_of, top_of
 from pflow.engine.again.only import check_before, only_plan
@@ -19,7 +19,7 @@ from pflow.engine.result import RunResult
 from pflow.execution.again.file import share_files
 from pflow.execution.begin import Params, bind_again, check_again, read_history
 from pflow.execution.check import Checked
-from pflow.execution.far.kind import kind_of_run
+from pflow.execution.far.kind import kind_of_run, queue_of_run
 from pflow.execution.live_run import LiveRun
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Workflow
@@ -58,7 +58,8 @@ def begin_fork(
             details={"steps": doubts, "run_id": run_id},
             suggestions=[Advice("{fork_in_doubt}   to run them again", run=run_id, step=step)],
         )
-    return _live(wiring, plan, inputs, origin, checked, observer=observer, cache=cache)
+    queue = queue_of_run(wiring, before=history.queue)
+    return _live(wiring, plan, inputs, origin, checked, queue=queue, observer=observer, cache=cache)
 
 
 def begin_only(
@@ -71,8 +72,12 @@ def begin_only(
     text: bool = False,
     observer: Observer | None = None,
     cache: bool = True,
+    queue: str = "",
 ) -> LiveRun:
-    """A run of a single step of a workflow, with the inputs of another run and what that did before the step."""
+    """A run of a single step of a workflow, with the inputs of another run and what that did before the step.
+
+    At a place it is in the `queue` that is named, else in that of the other run.
+    """
     plan = checked.runnable()
     history = read_history(wiring, run_id, {}, given=params)
     node = _find_node(plan, step)
@@ -82,7 +87,8 @@ def begin_only(
     history = wiring.executor(None).history(run_id)  # once more: the secrets are known by now
     origin = before(history, plan, run_id, step)
     check_before(plan, node, origin)
-    return _live(wiring, only_plan(plan, node), inputs, origin, observer=observer, cache=cache)
+    queue = queue_of_run(wiring, queue, history.queue)
+    return _live(wiring, only_plan(plan, node), inputs, origin, queue=queue, observer=observer, cache=cache)
 
 
 def _live(
@@ -92,6 +98,7 @@ def _live(
     origin: Origin,
     checked: Checked | None = None,
     *,
+    queue: str,
     observer: Observer | None,
     cache: bool,
 ) -> LiveRun:
@@ -99,10 +106,12 @@ def _live(
 
     async def work(executor: Executor) -> RunResult:
         share_files(wiring.home, origin.run_id, run_id)
-        return await executor.run(plan, inputs, run_id=run_id, origin=origin)
+        return await executor.run(plan, inputs, run_id=run_id, origin=origin, cause=Cause(queue=queue))
 
     warnings = () if checked is None else checked.warnings
-    return kind_of_run(wiring)(wiring, plan, run_id, work, observer=observer, cache=cache, warnings=warnings)
+    run = kind_of_run(wiring)(wiring, plan, run_id, work, observer=observer, cache=cache, warnings=warnings)
+    run.queue = queue
+    return run
 
 
 def _check_whole(run_id: str, history: History) -> None:

@@ -55,7 +55,7 @@ class FarRun(LiveRun):
         """Only record that it begins or goes on. Raises, before that, `NoWorkerError` if nobody could drive it."""
         with _nothing_begun():
             self._wiring.dispatch.is_driven()  # raises if it could not be submitted afterwards
-            check_able(self._wiring, self.plan, self._inputs)
+            check_able(self._wiring, self.plan, self._inputs, self.queue)
         try:
             with at_once(self._wiring):
                 return super().record()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import orjson
@@ -11,6 +12,7 @@ import orjson
 from pflow.core.advice import Advice
 from pflow.core.errors import NoWorkerError, RunError, UsageError
 from pflow.core.frozen import Frozen
+from pflow.core.setting.place import Place
 from pflow.engine.binding import recordable
 from pflow.engine.credential import learn_inputs
 from pflow.engine.plan import Plan
@@ -124,21 +126,25 @@ def _named(wiring: Wiring, plan: Plan, inputs: Mapping[str, object]) -> list[str
     return [name for name in wiring.redactor.names_in(told) if name in stored]
 
 
-def check_able(wiring: Wiring, plan: Plan, inputs: Mapping[str, object] | None = None) -> None:
-    """Raise `NoWorkerError` if no worker lives that could run the plan with these inputs, with what is missing."""
+def check_able(wiring: Wiring, plan: Plan, inputs: Mapping[str, object] | None = None, queue: str = "") -> None:
+    """Raise `NoWorkerError` if no worker lives that could run the plan with these inputs, with what is missing.
+
+    Only workers of the queue count: the one that is named, else that of the place.
+    """
     place = wiring.place
     if place is None:
         raise UsageError("say at which place, with `--on PLACE`")
     alive = [row for row in wiring.roster.read() if not row.is_gone]
-    ours = [row for row in alive if row.queue == place.queue]
+    queue = queue or place.queue
+    ours = [row for row in alive if row.queue == queue]
     listing = Advice("`{list_workers}` shows who works there", place=place.name)
     if not ours:
         elsewhere = sorted({row.queue for row in alive})
         others = f"; those that live take runs from {_list(elsewhere)}" if elsewhere else ""
         raise NoWorkerError(
-            f"no worker of place `{place.name}` takes runs from queue `{place.queue}`, so none was begun{others}",
-            details={"place": place.name, "queue": place.queue, "queues": elsewhere},
-            suggestions=[Advice("start one with `{start_worker}`", place=place.name), listing],
+            f"no worker of place `{place.name}` takes runs from queue `{queue}`, so none was begun{others}",
+            details={"place": place.name, "queue": queue, "queues": elsewhere},
+            suggestions=[_start(place, queue), listing],
         )
     needs = list(_needs(wiring.registry, plan))
     needs += [_Need(credential=name) for name in _named(wiring, plan, inputs or {})]
@@ -155,12 +161,18 @@ def check_able(wiring: Wiring, plan: Plan, inputs: Mapping[str, object] | None =
         f"no worker of place `{place.name}` has {what}{together}",
         details={
             "place": place.name,
-            "queue": place.queue,
+            "queue": queue,
             "missing": [need.secret or need.credential or need.kind or "key" for need in missing],
             "workers": [row.name for row in ours],
         },
         suggestions=[*dict.fromkeys(need.advise() for need in missing), listing],
     )
+
+
+def _start(place: Place, queue: str) -> Advice:
+    if queue == place.queue:
+        return Advice("start one with `{start_worker}`", place=place.name)
+    return Advice("start one with `{start_worker_of}`", place=place.name, queue=quote(queue))
 
 
 def _needs(registry: Registry, plan: Plan) -> Iterator[_Need]:

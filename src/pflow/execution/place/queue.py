@@ -39,8 +39,8 @@ def open_calendar(wiring: Wiring) -> tuple[Timetable, Calendar]:
     return PostgresTimetable(database, queue.name), Calendar(Connection(queue))
 
 
-def find_queue(wiring: Wiring, name: str = "") -> Queue:
-    """The queue of the place, or another one of its service. Raises `UsageError` for what is missing."""
+def find_queue(wiring: Wiring) -> Queue:
+    """The queue of the place. Raises `UsageError` for what is missing."""
     place = wiring.place
     if place is None:
         raise UsageError("say at which place, with `--on PLACE`")
@@ -60,7 +60,7 @@ def find_queue(wiring: Wiring, name: str = "") -> Queue:
     return Queue(
         place=place.name,
         address=place.temporal,
-        name=name or place.queue,
+        name=place.queue,
         lease_seconds=float(place.lease_seconds),
         api_key=_api_key(wiring, place),
     )

@@ -83,6 +83,7 @@ class Again:
         *,
         text: bool = False,
         cache: bool = True,
+        queue: str = "",
     ) -> LiveRun:
         """A run of a single step of a workflow, with what another run did before it."""
         checked = workflow if isinstance(workflow, Checked) else self._check(workflow)
@@ -95,6 +96,7 @@ class Again:
             text=text,
             observer=self._observer,
             cache=cache,
+            queue=queue,
         )
 
     def run_only(self, workflow: Workflow | Checked, step: str, from_run: str, params: Params | None = None) -> Outcome:

@@ -28,11 +28,12 @@ _DISCONNECTING_SECONDS = 1.3
 class EngineThread:
     """Runs of one process, and what they share. The thread begins with the first of them.
 
-    With `driven` it runs them for others, who take up what is stopped here. `on` names the place where they are kept.
+    With `driven` it runs them for others, who take up what is stopped here. `on` names the place where they are kept,
+    and `queue` the one of its queues that they are in.
     """
 
-    def __init__(self, home: Home, *, driven: bool = False, on: str = "") -> None:
-        self.workspaces = WarmWorkspaces(home, project=current_directory(), driven=driven, on=on)
+    def __init__(self, home: Home, *, driven: bool = False, on: str = "", queue: str = "") -> None:
+        self.workspaces = WarmWorkspaces(home, project=current_directory(), driven=driven, on=on, queue=queue)
         self.on = on
         self.detached: set[str] = set()
         """Runs that were begun here and left to others."""

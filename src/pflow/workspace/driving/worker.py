@@ -31,6 +31,7 @@ from pflow.execution.wiring import Wiring
 from pflow.workspace.driving.due import DueTimes
 from pflow.workspace.driving.engine_thread import MOST_RUNS, EngineThread
 from pflow.workspace.driving.presence import Presence
+from pflow.workspace.driving.reaching import tell_of_outages
 from pflow.workspace.driving.until_signal import serve_until_signal
 
 BEATS_PER_LEASE = 3
@@ -63,10 +64,10 @@ def run_worker(home: Home, place: str, *, queue: str = "", slots: int, say: Say)
         raise UsageError(
             f"a worker drives at most {MOST_RUNS} runs at once, not {slots}", suggestions=["start several workers"]
         )
-    wiring = Wiring(home, on=place)
-    found = find_queue(wiring, queue)
+    wiring = Wiring(home, on=place, queue=queue)
+    found = find_queue(wiring)
     keep_days = wiring.place.keep_days if wiring.place is not None else 0
-    engine = EngineThread(home, driven=True, on=place)
+    engine = EngineThread(home, driven=True, on=place, queue=queue)
     try:
         engine.workspaces.open().driving.version()  # the journal is there, and as it should be
         return asyncio.run(_serve(engine, found, slots, keep_days, say))
@@ -101,6 +102,7 @@ async def _serve(engine: EngineThread, queue: Queue, slots: int, keep_days: int,
                 say(f"other node types than here are at {', '.join(differing)}: runs may fail to be taken up by some")
             say(f"driving runs of queue `{queue.name}` at `{queue.address}`, up to {slots} at once")
             beside = [asyncio.create_task(turns.find_lost(client)), asyncio.create_task(presence.keep(say))]
+            beside.append(asyncio.create_task(tell_of_outages(client, queue, say)))
             beside += [asyncio.create_task(_delete_old(engine, keep_days, say))] if keep_days else []
             await stopping.wait()
             for task in beside:
@@ -164,7 +166,7 @@ class Turns:
                 due = await asyncio.to_thread(lambda: self._engine.workspaces.open().driving.due(now()))
                 for info in due:
                     if before.get(info.run_id) == info.events:
-                        await start_run(client, self._queue, info.run_id)
+                        await start_run(client, await asyncio.to_thread(self._queue_of, info.run_id), info.run_id)
             except (PflowError, RPCError) as error:
                 self._say(f"runs that wait could not be looked at: {error}")
                 continue
@@ -231,6 +233,9 @@ class Turns:
 
     async def _info(self, run_id: str) -> RunInfo:
         return await asyncio.to_thread(lambda: self._engine.workspaces.open().driving.info(run_id))
+
+    def _queue_of(self, run_id: str) -> Queue:
+        return self._queue.of(self._engine.workspaces.open().causes([run_id])[run_id])
 
     async def _end_earlier(self, run_id: str) -> None:
         """See to it that no turn of this process has the run: two of one process would be one owner to the journal."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from pflow.core.event import Cause
 from pflow.engine.codec import cause_of
 from pflow.execution.wiring import Wiring
 
@@ -31,22 +32,22 @@ class Placing:
         """The names of the places that the settings describe."""
         return sorted(self._wiring.settings.family("on"))
 
-    def causes(self, run_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
-        """Which schedule of a place started each of these runs, and the item of another run whose work it is."""
+    def causes(self, run_ids: Iterable[str]) -> dict[str, Cause]:
+        """Why each of these runs of a place exists, and in which queue it is."""
         journal = self._wiring.journal
-        return {run_id: cause_of(journal.read_sound(run_id)) for run_id in run_ids}
+        return {run_id: cause_of(journal.read_sound(run_id, 1)) for run_id in run_ids}
 
     def scheduled(self, run_ids: Iterable[str]) -> dict[str, str]:
         """Which of these runs a schedule started, with its name."""
         if self._wiring.place is not None:
-            return {run_id: schedule for run_id, (schedule, _) in self.causes(run_ids).items() if schedule}
+            return {run_id: cause.schedule for run_id, cause in self.causes(run_ids).items() if cause.schedule}
         return {run_id: tick.schedule for run_id, tick in self._wiring.schedules.started(run_ids).items()}
 
     def parents(self, run_ids: Iterable[str]) -> dict[str, str]:
         """Which of these runs are the work of an item of another run, such as `RUN/deploy[3]`."""
         if self._wiring.place is None:
             return {}
-        return {run_id: parent for run_id, (_, parent) in self.causes(run_ids).items() if parent}
+        return {run_id: cause.parent for run_id, cause in self.causes(run_ids).items() if cause.parent}
 
     @property
     def place_journal(self) -> PlaceJournal:
