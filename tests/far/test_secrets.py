@@ -78,8 +78,8 @@ def dump(far: Far) -> bytes:
     database = Connection(
         *(dev_cluster.USER, "127.0.0.1", "postgres", postgres.port, postgres.password), ssl_context=False
     )
-    tables = [str(name) for (name,) in database.run("SELECT tablename FROM pg_tables WHERE schemaname = 'pflow'")]
-    rows = [str(row) for name in tables for (row,) in database.run(f"SELECT whole::text FROM pflow.{name} whole")]
+    tables = [str(name) for (name,) in database.run("SELECT tablename FROM pg_tables WHERE schemaname = 'pflow'") or ()]
+    rows = [str(row) for name in tables for (row,) in database.run(f"SELECT whole::text FROM pflow.{name} whole") or ()]
     database.close()
     text = "\n".join(rows)
     return b"\n".join([text.encode(), *(bytes.fromhex(found) for found in re.findall(r"\\x((?:[0-9a-f]{2})+)", text))])
