@@ -248,6 +248,15 @@ class ValueTable:
         return self._decoded[sha]
 
 
+class MarkedValues(ValueTable):
+    """Recorded values, with markers in those whose secrets are not known here, or not any more."""
+
+    def unseal(self, value: object, *, whole: bool = True) -> object:
+        """What was sealed, with its secrets, or, if some of them are not known, as it is shown."""
+        found = super().unseal(value, whole=whole)
+        return show_markers(value) if whole and isinstance(found, Withheld) else found
+
+
 class ShownValues:
     """Recorded values as a trace shows them: large ones by reference, secrets as markers. Loads nothing."""
 

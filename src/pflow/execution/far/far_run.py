@@ -15,7 +15,7 @@ from pflow.engine.history import fold_history, in_doubt
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Observer, Unrecorded
 from pflow.engine.result import RunResult
-from pflow.engine.value import ValueTable
+from pflow.engine.value import MarkedValues
 from pflow.execution.conclusion import conclude
 from pflow.execution.far.ended import Ending
 from pflow.execution.live_run import LiveRun
@@ -110,7 +110,7 @@ class _Look:
         self._plan = plan
         self._run_id = run_id
         self._observer = observer
-        self._values = ValueTable(wiring.redactor, lambda digest: journal.value(run_id, digest))
+        self._values = MarkedValues(wiring.redactor, lambda digest: journal.value(run_id, digest))
         self._ending = Ending(run_id, before)
         self._events: list[Event] = []
         self._version = ""

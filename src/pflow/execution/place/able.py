@@ -12,6 +12,7 @@ import orjson
 from pflow.core.advice import Advice
 from pflow.core.errors import NoWorkerError, RunError, UsageError
 from pflow.core.frozen import Frozen
+from pflow.core.printable import shorten
 from pflow.core.setting.place import Place
 from pflow.engine.binding import recordable
 from pflow.engine.credential import learn_inputs
@@ -142,7 +143,7 @@ def check_able(wiring: Wiring, plan: Plan, inputs: Mapping[str, object] | None =
         elsewhere = sorted({row.queue for row in alive})
         others = f"; those that live take runs from {_list(elsewhere)}" if elsewhere else ""
         raise NoWorkerError(
-            f"no worker of place `{place.name}` takes runs from queue `{queue}`, so none was begun{others}",
+            f"no worker of place `{place.name}` takes runs from queue `{shorten(queue)}`, so none was begun{others}",
             details={"place": place.name, "queue": queue, "queues": elsewhere},
             suggestions=[_start(place, queue), listing],
         )

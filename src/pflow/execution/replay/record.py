@@ -28,7 +28,6 @@ from pflow.core.event import (
     StepStarted,
 )
 from pflow.core.json_type import JsonView
-from pflow.core.setting.redactor import show_markers
 from pflow.engine.batch import batch_items
 from pflow.engine.binding import bind_inputs
 from pflow.engine.codec import decode_event
@@ -36,7 +35,7 @@ from pflow.engine.history import History, scope_of
 from pflow.engine.name_lookup import Names, StepLookup
 from pflow.engine.plan import Plan, PlanNode
 from pflow.engine.state import ScopeState
-from pflow.engine.value import ITEMS, ValueTable, Withheld
+from pflow.engine.value import ITEMS, MarkedValues, Withheld
 from pflow.execution.begin import check_again, read_history
 from pflow.execution.check import check_source
 from pflow.execution.replay.player import NOT_YET
@@ -83,14 +82,6 @@ def record_run(wiring: Wiring, run_id: str) -> Cassette:
     )
 
 
-class _MarkedValues(ValueTable):
-    """Recorded values, with markers in those whose secrets are not known any more."""
-
-    def unseal(self, value: object, *, whole: bool = True) -> object:
-        found = super().unseal(value, whole=whole)
-        return show_markers(value) if whole and isinstance(found, Withheld) else found
-
-
 class _Scope:
     def __init__(self, plan: Plan, prefix: str, inputs: Mapping[str, object], history: History, run_id: str) -> None:
         self.plan = plan
@@ -127,7 +118,7 @@ class _Fold:
 
     def calls(self) -> Iterator[Recorded]:
         """Every call that was answered or failed, each step's attempts in their order."""
-        values = _MarkedValues(self._redactor, lambda sha: self._wiring.journal.value(self._run_id, sha))
+        values = MarkedValues(self._redactor, lambda sha: self._wiring.journal.value(self._run_id, sha))
         for record in self._wiring.journal.read(self._run_id):
             event = decode_event(record, values)
             self.events.append(event)
