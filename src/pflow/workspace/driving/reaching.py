@@ -22,7 +22,7 @@ async def tell_of_outages(client: Client, queue: Queue, say: Callable[[str], Non
             await check_namespace(client, queue)
         except StorageError as error:
             if is_there:
-                say(f"{error.message}; runs go on here, and others are taken up when it is back")
+                say(f"{error.message}; runs go on here for a lease at least, and others are taken up when it is back")
             is_there = False
         else:
             if not is_there:
