@@ -16,7 +16,7 @@ TIDY = "nodes:\n  - id: a\n    type: echo\n    # why\n    params: {x: 1}\n"
 
 
 @pytest.fixture
-def messy() -> Path:
+def messy(pflow: Pflow) -> Path:
     path = Path("messy.yaml")
     path.write_text(MESSY)
     return path
