@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +94,11 @@ class Wrong(Node):
 
 
 @pytest.fixture
-def ws(home: Path) -> Workspace:
+def ws(home: Path) -> Iterator[Workspace]:
     (home / "nodes").mkdir(parents=True, mode=0o700)
     (home / "nodes" / "mine.py").write_text(NODES)
-    return Workspace.open()
+    with Workspace.open() as opened:
+        yield opened
 
 
 def outputs(ws: Workspace, *nodes: dict[str, Any], **more: Any) -> Any:

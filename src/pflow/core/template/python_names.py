@@ -19,6 +19,9 @@ _AT_ONCE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)
 _MAYBE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.BoolOp, ast.IfExp, ast.Compare)
 """Expressions whose parts are not all evaluated, or not at once."""
 
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+"""What names that `:=` binds inside of it do not leave."""
+
 
 class UnknownName(NamedTuple):
     """A name that is read and that nothing defines; `certain` where every run of the source reads it."""
@@ -50,7 +53,7 @@ def read_names(code: str, given: Collection[str] | None) -> Names | None:
         return None
     if "__main__" in code or any(_makes_names(node) for node in ast.walk(tree)):
         return None
-    bound = frozenset(_bound(table))
+    bound = frozenset((*_bound(table), *_bound_inside(tree)))
     if given is None:
         return Names(bound, ())
     known = bound | _GIVEN | frozenset(given)
@@ -77,6 +80,15 @@ def _bound(table: symtable.SymbolTable) -> Iterator[str]:
             binds = symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
             if binds and (scope is table or symbol.is_declared_global()):
                 yield symbol.get_name()
+
+
+def _bound_inside(tree: ast.AST) -> Iterator[str]:
+    """What `:=` binds at the top. Since Python 3.12, tables of symbols do not tell it of comprehensions."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.NamedExpr):
+            yield node.target.id
+        if not isinstance(node, _SCOPES):
+            yield from _bound_inside(node)
 
 
 def _read(table: symtable.SymbolTable) -> Iterator[str]:
