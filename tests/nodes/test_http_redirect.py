@@ -197,9 +197,9 @@ def test_a_large_body_of_a_redirect_is_not_read(tmp_path: Path) -> None:
 
 def test_a_hop_that_cannot_be_reached_is_the_one_that_is_named(tmp_path: Path) -> None:
     async def scenario() -> tuple[str, StepError]:
-        async with LocalServer(lambda _: answer()) as gone:
-            there = gone.url("/there")
         async with LocalServer(lambda _: redirect(there)) as server:
+            async with LocalServer(lambda _: answer()) as gone:  # at a port that the other one does not get
+                there = gone.url("/there")
             with pytest.raises(StepError) as caught:
                 await Step(tmp_path).run(Http, url=server.url())
         return there, caught.value
