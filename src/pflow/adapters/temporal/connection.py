@@ -48,9 +48,7 @@ _REFUSALS = (
 
 
 class Queue(Frozen):
-    """A queue of runs at the Temporal service of a place. A worker that does not beat for `lease_seconds` has lost its
-    run.
-    """
+    """A queue of runs at a place. A worker that does not beat for `lease_seconds` has lost its run."""
 
     place: str
     address: EngineAddress
