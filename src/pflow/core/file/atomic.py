@@ -14,6 +14,7 @@ from pathlib import Path
 
 import orjson
 
+from pflow.core.collecting import without_collecting
 from pflow.core.errors import NotFoundError, StorageError
 from pflow.core.file.lock import hold_lock, open_lock
 from pflow.core.file.os_call import (
@@ -232,7 +233,8 @@ def _prune_asides(path: Path, newest: Path, calls: Calls) -> None:
 def parse_object(data: bytes) -> dict[str, object] | None:
     """The JSON object that some bytes hold, or None if they hold anything else."""
     try:
-        value = orjson.loads(data)
+        with without_collecting():
+            value = orjson.loads(data)
     except orjson.JSONDecodeError:
         return None
     return value if isinstance(value, dict) else None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import re
 
 import orjson
+
+from pflow.core.collecting import without_collecting
 
 LINE_LIMIT = 16 << 20
 """Bytes that one line may have."""
@@ -65,16 +66,12 @@ def decode(line: bytes) -> object:
     if brackets <= _NESTED_BRACKETS:
         value: object = orjson.loads(line)
         return value
-    collecting = gc.isenabled()
-    gc.disable()  # what is being built is all alive; looking through it again and again took 90 % of the time
     try:
-        value = orjson.loads(line)
-        orjson.dumps(value)
+        with without_collecting():
+            value = orjson.loads(line)
+            orjson.dumps(value)
     except TypeError as error:
         raise ValueError("nested too deeply") from error
-    finally:
-        if collecting:
-            gc.enable()
     return value
 
 
