@@ -293,7 +293,7 @@ class _Compiler:
             if field is not None:
                 node.fields[name] = field
             if interface and field is None and not interface.open_params:
-                if node.own_interface is None:
+                if not node.sets_state:
                     report_unknown(spec, interface, name, path, self._report)
                 elif self.document is not None:
                     report_undeclared(node, self.document, name, path, self._report)
@@ -386,6 +386,6 @@ class _Compiler:
             mapping=mapping,
             server=added.get(MCP_SERVER, ""),
             json_in=read_json if entry.tool and entry.gives_text else None,
-            sets_state=node.own_interface is not None,
+            sets_state=node.sets_state,
             asks_model=node.is_built_in("llm"),
         )

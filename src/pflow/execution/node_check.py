@@ -60,8 +60,8 @@ class CheckedNode:
 
     __slots__ = (
         *("approve", "batch", "child", "child_sketch", "child_types", "edges", "entry", "fields", "implied", "index"),
-        *("choices_made", "inferred", "lacks_workflow", "own_hash", "own_interface", "params", "section", "spec"),
-        *("until", "when"),
+        *("choices_made", "inferred", "interface", "lacks_workflow", "own_hash", "params", "section", "sets_state"),
+        *("spec", "until", "when"),
     )
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
@@ -83,13 +83,11 @@ class CheckedNode:
         self.implied: list[str] = []
         self.choices_made: dict[str, list[Way]] = {}
         self.section: Section | None = None
-        self.own_interface: Interface | None = None
-        self.own_hash = ""
-
-    @property
-    def interface(self) -> Interface | None:
+        self.interface = entry.interface if entry else None
         """What its type takes and gives, if there is such a type, or what it does in this document."""
-        return self.own_interface or (self.entry.interface if self.entry else None)
+
+        self.sets_state = False
+        self.own_hash = ""
 
     def is_built_in(self, name: str) -> bool:
         """Whether it is of a type that comes with pflow; a person may have a node of that name."""

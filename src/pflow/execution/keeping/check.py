@@ -30,7 +30,7 @@ def check_sets(
 ) -> None:
     """Report what is set and would be lost, or could be set by two steps at once."""
     for node in nodes:
-        if node.own_interface is not None:
+        if node.sets_state:
             _check_node(node, document, report)
     found = [(scoped, one) for node in nodes for scoped, one in _settings(node, document, scope)]
     if not found:
@@ -68,7 +68,7 @@ def _check_node(node: CheckedNode, document: Document, report: Report) -> None:
 def _settings(node: CheckedNode, document: Document, scope: str) -> Iterator[tuple[tuple[str, str], Setting]]:
     """What a node sets, by the scope and the name that it has there."""
     path: Path = ("nodes", node.index)
-    if node.own_interface is not None:
+    if node.sets_state:
         for name in node.spec.params:
             if name in document.state:
                 key = document.state[name]

@@ -50,7 +50,8 @@ def give_interface(node: CheckedNode, document: Document, scope: str) -> None:
     """
     state = document.state.items()
     fields = tuple(Field(name=name, type=key.type, description=key.description) for name, key in state)
-    node.own_interface = Interface(params=fields, actions=("default", "error"), purity="read")
+    node.sets_state = True
+    node.interface = Interface(params=fields, actions=("default", "error"), purity="read")
     keys = [[name, key.type, key.merge, key.commit] for name, key in state if name in node.spec.params]
     node.own_hash = digest(orjson.dumps([node.entry.node_hash if node.entry else "", scope, keys]))
 

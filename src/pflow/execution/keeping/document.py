@@ -48,7 +48,7 @@ def check_state(
     document: Document, scope: str, nodes: Sequence[CheckedNode], starts: Sequence[int], report: Report
 ) -> None:
     """Report what is set and would be lost, or could be set by two steps at the same time."""
-    if any(node.own_interface is not None or (node.child is not None and node.child.keeps) for node in nodes):
+    if any(node.sets_state or (node.child is not None and node.child.keeps) for node in nodes):
         from pflow.execution.keeping.check import check_sets  # lazy: few documents keep anything
 
         check_sets(document, scope, nodes, starts, report)
