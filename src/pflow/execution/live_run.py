@@ -118,8 +118,14 @@ class LiveRun:
                 "a run cannot be waited for inside a running event loop",
                 suggestions=["write `await workspace.begin(workflow, params).finish()`, or `await workflow.arun(…)`"],
             )
-        with asyncio.Runner() as runner:
-            return runner.run(self._alone(signals))
+        ended: list[Outcome] = []
+
+        async def see_through() -> None:
+            ended.append(await self._alone(signals))
+
+        with asyncio.Runner() as runner:  # it writes out its task, and all that this gave, twice for nobody to read
+            runner.run(see_through())
+        return ended[0]
 
     def record(self) -> Unrecorded:
         """Only record that it begins or goes on, for others to drive; what they need beside the journal.
