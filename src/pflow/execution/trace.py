@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from binascii import crc32
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +63,10 @@ _MOST_BYTES = 64 << 20
 _FEW_TRACES = 100
 _EVERY_TRACES = 64
 """One trace in so many, by chance, makes pflow look at all of them; a few too many do no harm."""
+
+_PRUNED = ".pruned"
+_PRUNING_SECONDS = 60.0
+"""Between two looks at all traces, however many runs there are meanwhile."""
 
 
 def read_trace(journal: Journal, run_id: str) -> dict[str, object]:
@@ -290,16 +296,18 @@ def write_trace(
 
 def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str, now: Clock) -> list[str]:
     """Delete traces that are too old, then the oldest until the directory is small enough."""
-    if crc32(keep.encode()) % _EVERY_TRACES:
+    if crc32(keep.encode()) % _EVERY_TRACES or _was_pruned(folder):
         return []  # listing thousands of files takes longer than a short run
     names = [name for name in _trace_names(folder) if name != keep]
     if len(names) < _FEW_TRACES:
         return []
+    with suppress(StorageError):
+        write_atomic(folder / _PRUNED, b"", durable=False)
     sweep_temps(folder, limit=len(names) + _FEW_TRACES)
     found = []
     for name in names:
         try:
-            facts = (folder / name).lstat()
+            facts = os.lstat(f"{folder}/{name}")  # a `Path` of each takes three times as long
         except OSError:
             continue
         found.append((facts.st_mtime, facts.st_size, name))
@@ -316,6 +324,13 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str, no
                 continue
             gone.append(name)
     return gone
+
+
+def _was_pruned(folder: Path) -> bool:
+    try:
+        return abs(time.time() - os.lstat(f"{folder}/{_PRUNED}").st_mtime) < _PRUNING_SECONDS
+    except OSError:
+        return False
 
 
 def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, object]:
