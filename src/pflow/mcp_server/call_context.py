@@ -69,14 +69,19 @@ class CallContext:
         if self._brought is not None:
             begin = _resume(self._brought.run_id, given or {})
         meta = context.request_context.meta if context is not None else None
+        parts = self._watched_parts(lends)
         if context is None or not meta or meta.get("progressToken", meta.get("progress_token")) is None:
-            return await self._follow(await self._begin_watched(begin, NullOutput(), lends))
+            return await self._follow(lambda: self._begin_watched(begin, NullOutput(), parts))
         feed = ProgressFeed(context.report_progress)
-        run = await self._begin_watched(begin, feed, lends)
-        feed.total = len(run.plan.drawn.nodes)
+
+        def begin_told() -> LiveRun:
+            run = self._begin_watched(begin, feed, parts)
+            feed.total = len(run.plan.drawn.nodes)
+            return run
+
         telling = asyncio.create_task(feed.tell())
         try:
-            outcome = await self._follow(run)
+            outcome = await self._follow(begin_told)
         finally:
             telling.cancel()
         await feed.flush()
@@ -136,38 +141,45 @@ class CallContext:
         is_own = run_id in self._engine.detached or self._engine.find_live(run_id) is not None
         return is_own and self.workspaces.open().driving.info(run_id).status in GOING_ON
 
-    async def _follow(self, run: LiveRun) -> Outcome:
-        """See a run through; one whose questions were answered may be under way here already: then wait for that."""
-        if self._engine.on:
-            self._engine.detached.add(run.run_id)  # it goes on if this call does not wait for it
+    async def _follow(self, begin: Callable[[], LiveRun]) -> Outcome:
+        """Begin a run and see it through.
+
+        One whose questions this call answered may be under way here already: then wait for that.
+        """
         try:
-            outcome = await self._engine.follow(run)
+            outcome = await self._engine.follow(begin)
         except ConflictError:
-            live = self._engine.find_live(run.run_id) if self.answered is not None else None
+            live = self._engine.find_live(self.answered.run_id) if self.answered is not None else None
             if live is None:
                 raise
             outcome = await asyncio.shield(asyncio.wrap_future(live))
         if outcome.status == "waiting":
-            self._engine.detached.add(run.run_id)
+            self._engine.detached.add(outcome.run_id)
         return outcome
 
-    async def _begin_watched(self, begin: Begin, observer: Observer, lends: bool) -> LiveRun:
-        """Begin a run whose questions the client hears of: at once where it can be asked, else when all is done."""
+    def _watched_parts(self, lends: bool) -> Parts:
+        """What a run needs whose questions the client hears of: at once where it can be asked, else when all is done.
+
+        To be called on the protocol's loop, which shows the questions.
+        """
         parts: Parts = {"patience": Patience(hands_back=True), "lends": lends}
         context, caller = self._context, self._caller
         if context is not None and caller.takes_forms and not caller.is_modern:
             workspaces = self.workspaces
             parts["asker"] = Elicitor(shows_forms(context), caller, lambda: asks_persons(workspaces.open()))
-        return await asyncio.to_thread(lambda: self._begin_left(begin, self.workspaces.open(observer, **parts)))
+        return parts
+
+    def _begin_watched(self, begin: Begin, observer: Observer, parts: Parts) -> LiveRun:
+        run = self._begin_left(begin, self.workspaces.open(observer, **parts))
+        if self._engine.on:
+            self._engine.detached.add(run.run_id)  # it goes on if this call does not wait for it
+        return run
 
     def _begin_left(self, begin: Begin, workspace: Workspace) -> LiveRun:
         """Begin a run; one that this call answered, only if nobody has taken it up since."""
         if self.answered is not None and self.answered.places:
             workspace.inbox.check_left(self.answered)
         return begin(workspace)
-
-    async def _begin(self, begin: Begin, observer: Observer) -> LiveRun:
-        return await asyncio.to_thread(lambda: begin(self.workspaces.open(observer)))
 
 
 def _resume(run_id: str, given: Mapping[str, object]) -> Begin:

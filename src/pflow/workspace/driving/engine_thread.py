@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 
 from pflow.core.duration import show_duration
@@ -42,26 +43,33 @@ class EngineThread:
         self._starting = threading.Lock()
         self._live: dict[LiveRun, Future[Outcome]] = {}
         self._turns = asyncio.Semaphore(MOST_RUNS)
-        self._leaving = False
+        self._leaving = threading.Event()
         self._left = 0.0
 
-    async def follow(self, run: LiveRun) -> Outcome:
-        """Run to the end and wait for it. A caller that gives up waiting stops the run, resumable."""
-        future = self.launch(run)
+    async def follow(self, begin: Callable[[], LiveRun]) -> Outcome:
+        """Begin a run off the event loop, see it through and wait for it.
+
+        A caller that gives up waiting stops the run, resumable.
+        """
+        follower = _Follower()
+        asyncio.get_running_loop().run_in_executor(None, self._begin_for, follower, begin)
         try:
-            return await asyncio.shield(asyncio.wrap_future(future))
+            return await asyncio.shield(asyncio.wrap_future(follower.ended))
         except asyncio.CancelledError:
-            if not self._leaving:  # a client that goes away leaves steps the time to finish
-                self._soon(run)
+            follower.has_left = not self._leaving.is_set()  # a client that goes away leaves steps the time to finish
+            if follower.run is not None and follower.has_left:
+                self._soon(follower.run)
             raise
 
     def launch(self, run: LiveRun) -> Future[Outcome]:
         """Run to the end, whether or not anyone waits for it."""
-        if self._leaving:
+        if self._leaving.is_set():
             raise RunError("the server is shutting down", suggestions=["start the run again when it is back"])
         future = asyncio.run_coroutine_threadsafe(self._finish(run), self._running())
         self._live[run] = future
         future.add_done_callback(lambda _: self._live.pop(run, None))
+        if self._leaving.is_set():  # meanwhile, on another thread
+            self._soon(run, graceful=True, reason="disconnected")
         return future
 
     def find_live(self, run_id: str) -> Future[Outcome] | None:
@@ -71,7 +79,7 @@ class EngineThread:
 
     def halt(self, run_id: str) -> None:
         """Stop a run of this process at once: somebody else has it, or may have it."""
-        for run in [run for run in self._live if run.run_id == run_id]:
+        for run in [run for run in list(self._live) if run.run_id == run_id]:
             self._soon(run)
 
     def stop_after(self, run: LiveRun, limit: TimeLimit) -> None:
@@ -87,9 +95,9 @@ class EngineThread:
 
     def leave(self, *, graceful: bool) -> None:
         """Begin to stop every run, resumable; no new ones begin. Only the first call counts."""
-        if self._leaving:
+        if self._leaving.is_set():
             return
-        self._leaving = True
+        self._leaving.set()
         self._left = time.monotonic()
         for run in list(self._live):
             self._soon(run, graceful=graceful, reason="disconnected" if graceful else "interrupted")
@@ -111,6 +119,18 @@ class EngineThread:
         self.workspaces.close()
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
+
+    def _begin_for(self, follower: _Follower, begin: Callable[[], LiveRun]) -> None:
+        """Begin and launch a run on the thread that this is called on: no other one has to wake up in between."""
+        try:
+            follower.run = begin()
+            future = self.launch(follower.run)
+        except BaseException as error:  # noqa: BLE001 whatever it is, it is the follower's to hear
+            follower.ended.set_exception(error)
+            return
+        if follower.has_left:
+            self._soon(follower.run)
+        future.add_done_callback(follower.hear)
 
     async def _finish(self, run: LiveRun) -> Outcome:
         async with self._turns:
@@ -138,3 +158,21 @@ class EngineThread:
             loop.run_forever()
         finally:
             loop.close()
+
+
+class _Follower:
+    """A caller that waits for the end of a run, which begins on another thread."""
+
+    def __init__(self) -> None:
+        self.run: LiveRun | None = None
+        self.ended: Future[Outcome] = Future()
+        self.has_left = False
+
+    def hear(self, future: Future[Outcome]) -> None:
+        """Pass on how the run ended."""
+        if future.cancelled():
+            self.ended.cancel()
+        elif error := future.exception():
+            self.ended.set_exception(error)
+        else:
+            self.ended.set_result(future.result())
