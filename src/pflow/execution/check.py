@@ -87,15 +87,10 @@ def check_source(wiring: Wiring, source: Source, *, recorded: bool = False) -> C
     if parsed.document is None:  # nothing is read or written for what is not a document
         return Checked(source=source, plan=None, issues=parsed.issues)
 
-    def strict() -> bool:
-        return wiring.settings.option("shell.strict") is True
-
     named = source.library or (source.shown if source.project else "")
     name = named or parsed.document.name or FilePath(source.shown).stem
     keeps_as = source.state_scope or named or source.draft or parsed.document.name
-    plan, issues, sketch = compile_document(
-        parsed, wiring.registry, source.load, name=name, keeps_as=keeps_as, recorded=recorded, strict=strict
-    )
+    plan, issues, sketch = _compile(wiring, source, parsed.document, name, keeps_as, recorded=recorded)
     issues = (*issues, *_credentials(wiring, parsed))
     unnamed: tuple[Issue, ...] = ()
     if plan is not None and "" in plan.keeps:
@@ -106,6 +101,29 @@ def check_source(wiring: Wiring, source: Source, *, recorded: bool = False) -> C
     if recorded or (plan is not None and not _requires_something(plan.raw)):
         return checked
     return _with_needs(wiring, checked, parsed.document)
+
+
+def _compile(
+    wiring: Wiring, source: Source, document: Document, name: str, keeps_as: str, *, recorded: bool
+) -> tuple[Plan | None, tuple[Issue, ...], Plan | None]:
+    """The plan of a document, what was found in it, and a sketch without a plan; a known plan is not made anew."""
+    memo, types, parsed = wiring.plans, wiring.registry, source.parsed
+
+    def strict() -> bool:
+        return wiring.settings.option("shell.strict") is True
+
+    key = None
+    if memo is not None and not recorded and not parsed.issues:
+        with suppress(PflowError):  # damaged settings do not keep a document from being checked
+            key = memo.key(document, name=name, keeps_as=keeps_as, strict=strict())
+    if memo is not None and key is not None and (known := memo.find(key, types)) is not None:
+        return known, (), None
+    plan, issues, sketch = compile_document(
+        parsed, types, source.load, name=name, keeps_as=keeps_as, recorded=recorded, strict=strict
+    )
+    if memo is not None and key is not None and plan is not None and not issues:
+        memo.keep(key, types, plan)
+    return plan, issues, sketch
 
 
 def _with_needs(wiring: Wiring, checked: Checked, document: Document) -> Checked:
@@ -143,12 +161,12 @@ def _requires_something(raw: object) -> bool:
 def _credentials(wiring: Wiring, parsed: Parsed) -> Iterator[Issue]:
     """A warning for every credential that stands in the document itself."""
     document = parsed.document.raw if parsed.document is not None else {}
-    redactor = Redactor()
+    redactor: Redactor | None = None
     with suppress(PflowError):  # damaged settings do not keep a document from being checked
         if wiring.find_redactor().value(document) is not document:
             redactor = wiring.redactor
     for path, text in _texts(document, ()):
-        known = redactor.names_in(text)
+        known = redactor.names_in(text) if redactor is not None else ()
         if known or has_certain_token(text):
             what = f"the value of `{known[0]}`" if known else "what looks like a credential"
             issue = parsed.places.issue(

@@ -13,7 +13,6 @@ from pflow.core.file.atomic import check_folder
 from pflow.core.file.home import Home
 from pflow.core.project.projects import Projects
 from pflow.core.rate import Rate
-from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.redactor import Redactor
 from pflow.core.setting.secret_seal import KEY_BYTES
 from pflow.core.setting.secret_search import MIN_SECRET
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from pflow.engine.executor import Executor
     from pflow.engine.model.llm import LLM
     from pflow.engine.plan import Plan
+    from pflow.execution.plan_memo import PlanMemo
     from pflow.mcp.pool import Connections, Pool
     from pflow.process.workers import Workers
     from pflow.registry.project_node import ProjectNode
@@ -58,6 +58,7 @@ class Parts(TypedDict, total=False):
     for; with it, the process stays with its runs while nobody else would take them up when they can go on. `llm` asks
     language models, in place of what is configured. `lends` says that whoever starts runs answers prompts for which
     there is no model. `roster` tells who works at the place, and `spread` has items of batches driven by others.
+    `plans` are those of documents that were checked before.
     """
 
     environ: Mapping[str, str]
@@ -84,6 +85,8 @@ class Parts(TypedDict, total=False):
     lends: bool
     roster: Roster
     spread: Spread
+    plans: PlanMemo
+    settings: Callable[[Callable[[], GivenOptions]], Settings]
 
 
 class Wiring:
@@ -119,6 +122,9 @@ class Wiring:
     @cached_property
     def settings(self) -> Settings:
         """Options and credentials. Raises `CorruptError` while they are lost."""
+        load = self._parts.get("settings")
+        if load is not None:
+            return load(self._project_options)
         return Settings.load(self.home, environ=self.environ, given=self._project_options)
 
     @cached_property
@@ -130,6 +136,11 @@ class Wiring:
         if "projects" in self._parts:
             registry.bring_projects(self._project_nodes)
         return registry
+
+    @property
+    def plans(self) -> PlanMemo | None:
+        """The plans that a process which lives on has made before."""
+        return self._parts.get("plans")
 
     @cached_property
     def redactor(self) -> Redactor:
@@ -264,8 +275,8 @@ class Wiring:
     @cached_property
     def services(self) -> Services:
         """What steps may use."""
-        values = {key: self.settings.option(key) for key in OPTIONS}
-        options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
+        held = self.settings.options()
+        options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in held.items()}
         return Services(
             home=self.home.root,
             settings=ChainMap(options, dict(self.settings.step_variables())),

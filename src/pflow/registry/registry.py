@@ -49,6 +49,8 @@ class Registry:
         self._head: dict[str, object] = {}
         self._changes: dict[str, dict[str, object] | None] = {}
         self._stamp: object = None
+        self._origin = object()
+        self._is_alone = True
         self._builtin: list[int] = []
         self._find_nodes: FindNodes | None = None
         self._project_nodes: dict[str, ProjectNode] = {}
@@ -79,9 +81,18 @@ class Registry:
             return Registry.load(self._home)
         registry = Registry(self._home)
         registry._stamp, registry._head, registry._nodes = self._stamp, self._head, dict(self._nodes)
-        registry._builtin = self._builtin
+        registry._builtin, registry._origin = self._builtin, self._origin
         registry.notices.extend(_strings(self._head.get("notices")))
         return registry
+
+    @property
+    def basis(self) -> object:
+        """The same object in every registry that has the same node types and no others.
+
+        None once projects, the running program or the shapes of results were looked at as well: those may be others
+        the next time.
+        """
+        return self._origin if self._is_alone and self._observed is None and not self._brought else None
 
     @property
     def observed(self) -> Observed:
@@ -123,7 +134,7 @@ class Registry:
         order.add("pflow", later)
         for name, data in _virtual(self._nodes).items():
             order.add(f"`{data['file_path']}`", {name: data})
-        self._nodes, self._entries = order.nodes, {}
+        self._nodes, self._entries, self._origin = order.nodes, {}, object()
         self._head = {
             "made_by": MAKER,
             "sources": sources,
@@ -156,7 +167,7 @@ class Registry:
             if backup and (before := self._file.data()) is not None:
                 write_atomic(path.with_name(f"{path.name}.bak"), before)
             self._file.write(data)
-        self._nodes, self._entries = nodes, {}
+        self._nodes, self._entries, self._origin = nodes, {}, object()
         self._changes.clear()
 
     def bring(self, entries: Mapping[str, Entry]) -> None:
@@ -230,10 +241,11 @@ class Registry:
         """Have virtual entries that are not known otherwise, for as long as this takes; they are never saved."""
         lent = {name: dict(data) for name, data in entries.items() if isinstance(data, Mapping) and name not in self}
         lent = {name: data for name, data in lent.items() if _is_virtual(data)}
-        self._nodes = {**self._nodes, **lent}
+        self._nodes, self._origin = {**self._nodes, **lent}, object()
         try:
             yield
         finally:
+            self._origin = object()
             self._nodes = {name: data for name, data in self._nodes.items() if name not in lent}
             for name in lent:
                 self._entries.pop(name, None)
@@ -251,6 +263,7 @@ class Registry:
         """Every node type, with those of projects and of the running program."""
         find, self._find_nodes = self._find_nodes, None
         if find is not None:
+            self._is_alone = False
             from pflow.registry.name_order import collision  # lazy: most directories belong to no project
 
             found, notices = find()
@@ -300,7 +313,7 @@ class Registry:
         return self.observed.schema(name, manifest_hash)
 
     def _change(self, name: str, data: dict[str, object] | None) -> None:
-        self._changes[name] = data
+        self._changes[name], self._origin = data, object()
         self._entries.pop(name, None)
         _change(self._nodes, name, data)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Unpack
 
 from pflow.core.file.home import Home
-from pflow.core.setting.settings import Settings
+from pflow.core.setting.settings import GivenOptions, Settings
 from pflow.engine.attempt.turn import Limits
 from pflow.engine.ports import Observer
+from pflow.execution.plan_memo import PlanMemo
 from pflow.execution.wiring import Parts, Wiring
 from pflow.mcp.pool import Pool
 from pflow.process.workers import make_workers
@@ -38,8 +40,10 @@ class WarmWorkspaces:
         self._fixed: Parts = {"driven": driven, **place}
         self._wiring = Wiring(home, **self._fixed)
         self._registry: Registry | None = None
+        self._settings: Settings | None = None
         self._workers = make_workers(lives_long=True)
         self._limits = Limits()
+        self._plans = PlanMemo()
         self._pool = Pool(home, variables=self._variables, warn=lambda _: None)
 
     def open(self, observer: Observer | None = None, **parts: Unpack[Parts]) -> Workspace:
@@ -58,7 +62,9 @@ class WarmWorkspaces:
             "pool": self._pool,
             "workers": self._workers,
             "limits": self._limits,
+            "plans": self._plans,
             "registry": self._load_registry,
+            "settings": self._load_settings,
         }
         if self._fixed.get("on"):
             kept["roster"] = self._wiring.roster
@@ -87,6 +93,12 @@ class WarmWorkspaces:
     def _load_registry(self) -> Registry:
         kept = self._registry
         self._registry = found = Registry.load(self.home) if kept is None else kept.afresh()
+        return found
+
+    def _load_settings(self, given: Callable[[], GivenOptions]) -> Settings:
+        kept = self._settings
+        load = partial(Settings.load, self.home, environ=self._environ) if kept is None else kept.afresh
+        self._settings = found = load(given=given)
         return found
 
     def _variables(self) -> Mapping[str, str]:

@@ -75,11 +75,14 @@ class Settings:
         calls: Calls = os,
     ) -> None:
         self.notices: list[str] = []
+        self._home = home
         self._file = StateFile(home.settings, version=VERSION, private=True, say=self.notices.append, calls=calls)
         self._environ = os.environ if environ is None else environ
         self._given = given
         self._env: dict[str, str] | None = None
         self._options: Json = {}
+        self._stamp: object = None
+        self._named: Mapping[str, str] | None = None
 
     @classmethod
     def load(
@@ -89,6 +92,17 @@ class Settings:
         settings = cls(home, environ=environ, given=given)
         settings._read()
         return settings
+
+    def afresh(self, given: Callable[[], GivenOptions] = dict) -> Settings:
+        """What `load` gives now, for an environment that has not changed; an unchanged file is not read."""
+        fresh = Settings(self._home, environ=self._environ, given=given)
+        if self._env is not None and self._stamp == _stamp(self._home):
+            fresh._env, fresh._options, fresh._stamp = self._env, self._options, self._stamp
+            fresh.notices.extend(self.notices)
+        else:
+            fresh._read()
+        fresh._named = self._named_secrets()
+        return fresh
 
     def get(self, key: str) -> Setting:
         """One setting; a credential comes back masked."""
@@ -110,11 +124,13 @@ class Settings:
     def option(self, key: str) -> str | int | bool:
         """What an option holds, in its type."""
         self._read()
-        if given := self._given().get(key):
-            return given[0]
-        if key in self._options:
-            return parse_option(key, self._options[key], source=f" in `{self._file.path.name}`")
-        return find_option(key).default
+        return self._held(key, self._given())
+
+    def options(self) -> dict[str, str | int | bool]:
+        """What every option holds, but those of families."""
+        self._read()
+        given = self._given()
+        return {key: self._held(key, given) for key in OPTIONS}
 
     def number(self, key: str) -> int:
         """What a numeric option holds."""
@@ -168,10 +184,9 @@ class Settings:
 
     def step_variables(self) -> Mapping[str, str]:
         """The same for steps and the inputs of workflows, which are not given what opens our own server or journal."""
-        variables = self.variables()
-        ours = {SERVER_TOKEN, *self._place_credentials()}
-        if any(name in variables for name in ours):
-            return {name: value for name, value in variables.items() if name not in ours}
+        variables = {**self._environ, **self._read()}
+        for name in (SERVER_TOKEN, *self._place_credentials()):
+            variables.pop(name, None)
         return variables
 
     def _place_credentials(self) -> frozenset[str]:
@@ -188,11 +203,23 @@ class Settings:
     def secrets(self) -> Mapping[str, str]:
         """Values to keep out of everything that is shown or stored: our credentials, and what the environment
         holds under names such as `GITHUB_TOKEN`."""
-        found = {name: value for name, value in self._environ.items() if value and is_secret_name(name)}
-        return {**found, **self._read()}
+        return {**self._named_secrets(), **self._read()}
+
+    def _named_secrets(self) -> Mapping[str, str]:
+        if self._named is not None:
+            return self._named
+        return {name: value for name, value in self._environ.items() if value and is_secret_name(name)}
+
+    def _held(self, key: str, given: GivenOptions) -> str | int | bool:
+        if key in given:
+            return given[key][0]
+        if key in self._options:
+            return parse_option(key, self._options[key], source=f" in `{self._file.path.name}`")
+        return find_option(key).default
 
     def _read(self) -> dict[str, str]:
         if self._env is None:
+            self._stamp = _stamp(self._home)  # before the file is read: one that changes meanwhile is read again
             content = self._content()
             self._env = _texts(content)
             self._options = _part(content, "options")
@@ -285,6 +312,17 @@ def _part(content: JsonView, part: str) -> Json:
     if not isinstance(values, dict):
         raise StorageError(f"`{part}` in `settings.json` is not an object", suggestions=["repair it by hand"])
     return values
+
+
+def _stamp(home: Home) -> object:
+    """A value that changes whenever the settings do. Without a file, one may have come and been set aside meanwhile."""
+    for path in (home.settings, home.root):
+        try:
+            found = path.stat()
+        except OSError:
+            continue
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return None
 
 
 def _texts(content: JsonView) -> dict[str, str]:
