@@ -30,7 +30,7 @@ def define(
     shape = orjson.dumps([batch_fields, mapping_fields, *_order(spec.params.get(ordered))])
 
     def former() -> tuple[str, ...]:
-        from pflow.execution.former_identity import former_child_hash, former_definitions  # lazy: only for a past
+        from pflow.execution.past.former_identity import former_child_hash, former_definitions  # lazy: only for a past
 
         if child is None:
             return former_definitions(spec.type, [node_hash], params, batch_fields, mapping_fields)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from pflow.core.errors import CorruptError, PflowError
@@ -86,7 +86,7 @@ class Parts(TypedDict, total=False):
     roster: Roster
     spread: Spread
     plans: PlanMemo
-    settings: Callable[[Callable[[], GivenOptions]], Settings]
+    settings: Callable[..., Settings]
 
 
 class Wiring:
@@ -103,6 +103,7 @@ class Wiring:
         self._telemetry: list[Telemetry] = []
         self._short: dict[str, dict[str, str]] = {}
         self.spread = parts.get("spread")
+        self.plans = parts.get("plans")
         self._brought: Mapping[str, Entry] = {}
         if parts.get("nodes"):
             from pflow.registry.brought import brought_entries  # lazy: only for programs with nodes of their own
@@ -122,10 +123,8 @@ class Wiring:
     @cached_property
     def settings(self) -> Settings:
         """Options and credentials. Raises `CorruptError` while they are lost."""
-        load = self._parts.get("settings")
-        if load is not None:
-            return load(self._project_options)
-        return Settings.load(self.home, environ=self.environ, given=self._project_options)
+        load = self._parts.get("settings") or partial(Settings.load, self.home, environ=self.environ)
+        return load(given=self._project_options)
 
     @cached_property
     def registry(self) -> Registry:
@@ -136,11 +135,6 @@ class Wiring:
         if "projects" in self._parts:
             registry.bring_projects(self._project_nodes)
         return registry
-
-    @property
-    def plans(self) -> PlanMemo | None:
-        """The plans that a process which lives on has made before."""
-        return self._parts.get("plans")
 
     @cached_property
     def redactor(self) -> Redactor:
@@ -275,11 +269,9 @@ class Wiring:
     @cached_property
     def services(self) -> Services:
         """What steps may use."""
-        held = self.settings.options()
-        options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in held.items()}
         return Services(
             home=self.home.root,
-            settings=ChainMap(options, dict(self.settings.step_variables())),
+            settings=ChainMap(self.settings.options(), self.settings.step_variables()),
             tools=self.tools,
             workers=lambda: self._workers,
             llm=lambda: self.llm,

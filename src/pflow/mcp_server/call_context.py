@@ -28,7 +28,7 @@ _CANCELLING_SECONDS = 5.0
 _LOOK_SECONDS = 0.05
 
 Begin = Callable[[Workspace], LiveRun]
-"""Begins a run in a workspace. It is called off the event loop."""
+"""Begins a run in a workspace. It is called on a thread that is not the protocol's."""
 
 
 class CallContext:

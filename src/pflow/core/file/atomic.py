@@ -14,7 +14,6 @@ from pathlib import Path
 
 import orjson
 
-from pflow.core.collecting import without_collecting
 from pflow.core.errors import NotFoundError, StorageError
 from pflow.core.file.lock import hold_lock, open_lock
 from pflow.core.file.os_call import (
@@ -30,6 +29,7 @@ from pflow.core.file.os_call import (
     storage_error,
 )
 from pflow.core.file.trust import check_trust
+from pflow.core.json_type import load_json
 
 _TEMP_SECONDS = 3600.0
 """Temporary files that are older were left behind by a write that was killed."""
@@ -233,8 +233,7 @@ def _prune_asides(path: Path, newest: Path, calls: Calls) -> None:
 def parse_object(data: bytes) -> dict[str, object] | None:
     """The JSON object that some bytes hold, or None if they hold anything else."""
     try:
-        with without_collecting():
-            value = orjson.loads(data)
+        value = load_json(data)
     except orjson.JSONDecodeError:
         return None
     return value if isinstance(value, dict) else None

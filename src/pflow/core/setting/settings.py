@@ -126,11 +126,12 @@ class Settings:
         self._read()
         return self._held(key, self._given())
 
-    def options(self) -> dict[str, str | int | bool]:
-        """What every option holds, but those of families."""
+    def options(self) -> dict[str, str]:
+        """What every option holds, but those of families, as steps read it: `true`, `300`."""
         self._read()
         given = self._given()
-        return {key: self._held(key, given) for key in OPTIONS}
+        held = {key: self._held(key, given) for key in OPTIONS}
+        return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in held.items()}
 
     def number(self, key: str) -> int:
         """What a numeric option holds."""
@@ -182,7 +183,7 @@ class Settings:
         """The credentials of the settings, which every process of this home finds."""
         return self._read()
 
-    def step_variables(self) -> Mapping[str, str]:
+    def step_variables(self) -> dict[str, str]:
         """The same for steps and the inputs of workflows, which are not given what opens our own server or journal."""
         variables = {**self._environ, **self._read()}
         for name in (SERVER_TOKEN, *self._place_credentials()):

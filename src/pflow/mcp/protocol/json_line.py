@@ -6,7 +6,7 @@ import re
 
 import orjson
 
-from pflow.core.collecting import without_collecting
+from pflow.core.json_type import load_json
 
 LINE_LIMIT = 16 << 20
 """Bytes that one line may have."""
@@ -67,9 +67,8 @@ def decode(line: bytes) -> object:
         value: object = orjson.loads(line)
         return value
     try:
-        with without_collecting():
-            value = orjson.loads(line)
-            orjson.dumps(value)
+        value = load_json(line)
+        orjson.dumps(value)
     except TypeError as error:
         raise ValueError("nested too deeply") from error
     return value

@@ -47,24 +47,20 @@ class EngineThread:
         self._left = 0.0
 
     async def follow(self, begin: Callable[[], LiveRun]) -> Outcome:
-        """Begin a run off the event loop, see it through and wait for it.
-
-        A caller that gives up waiting stops the run, resumable.
-        """
-        follower = _Follower()
-        asyncio.get_running_loop().run_in_executor(None, self._begin_for, follower, begin)
+        """Begin a run, see it through and wait for it. A caller that gives up waiting stops it, resumable."""
+        caller = _Caller()
+        future = asyncio.run_coroutine_threadsafe(self._begin(begin, caller), self._running())
         try:
-            return await asyncio.shield(asyncio.wrap_future(follower.ended))
+            return await asyncio.shield(asyncio.wrap_future(future))
         except asyncio.CancelledError:
-            follower.has_left = not self._leaving.is_set()  # a client that goes away leaves steps the time to finish
-            if follower.run is not None and follower.has_left:
-                self._soon(follower.run)
+            caller.has_left = not self._leaving.is_set()  # a client that goes away leaves steps the time to finish
+            if caller.run is not None and caller.has_left:
+                self._soon(caller.run)
             raise
 
     def launch(self, run: LiveRun) -> Future[Outcome]:
         """Run to the end, whether or not anyone waits for it."""
-        if self._leaving.is_set():
-            raise RunError("the server is shutting down", suggestions=["start the run again when it is back"])
+        self._check_open()
         future = asyncio.run_coroutine_threadsafe(self._finish(run), self._running())
         self._live[run] = future
         future.add_done_callback(lambda _: self._live.pop(run, None))
@@ -120,17 +116,22 @@ class EngineThread:
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
 
-    def _begin_for(self, follower: _Follower, begin: Callable[[], LiveRun]) -> None:
-        """Begin and launch a run on the thread that this is called on: no other one has to wake up in between."""
-        try:
-            follower.run = begin()
-            future = self.launch(follower.run)
-        except BaseException as error:  # noqa: BLE001 whatever it is, it is the follower's to hear
-            follower.ended.set_exception(error)
-            return
-        if follower.has_left:
-            self._soon(follower.run)
-        future.add_done_callback(follower.hear)
+    def _check_open(self) -> None:
+        if self._leaving.is_set():
+            raise RunError("the server is shutting down", suggestions=["start the run again when it is back"])
+
+    async def _begin(self, begin: Callable[[], LiveRun], caller: _Caller) -> Outcome:
+        """Begin a run and see it through.
+
+        To begin may take long for a long document. It is done right here only while that keeps no other run waiting,
+        because to wake another thread up takes as long as to begin a short one.
+        """
+        self._check_open()
+        caller.run = run = await asyncio.to_thread(begin) if self._live or self.on else begin()
+        future = self.launch(run)
+        if caller.has_left:
+            run.stop()
+        return await asyncio.wrap_future(future)
 
     async def _finish(self, run: LiveRun) -> Outcome:
         async with self._turns:
@@ -160,19 +161,9 @@ class EngineThread:
             loop.close()
 
 
-class _Follower:
-    """A caller that waits for the end of a run, which begins on another thread."""
+class _Caller:
+    """Whoever waits for a run, from before it begins."""
 
     def __init__(self) -> None:
         self.run: LiveRun | None = None
-        self.ended: Future[Outcome] = Future()
         self.has_left = False
-
-    def hear(self, future: Future[Outcome]) -> None:
-        """Pass on how the run ended."""
-        if future.cancelled():
-            self.ended.cancel()
-        elif error := future.exception():
-            self.ended.set_exception(error)
-        else:
-            self.ended.set_result(future.result())
