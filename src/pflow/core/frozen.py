@@ -15,20 +15,27 @@ class Frozen:
     """Subclasses annotate their fields; a class attribute is a field's default."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
-    _known: ClassVar[frozenset[str]] = frozenset()
     _required: ClassVar[frozenset[str]] = frozenset()
+    _checked: ClassVar[set[tuple[str, ...]]] = set()
+    """Which fields instances were given so far: to check them takes longer than to make an instance."""
 
     def __init_subclass__(cls) -> None:
         own = tuple(cls.__annotations__)
         cls._fields = tuple(dict.fromkeys((*cls._fields, *own)))  # a subclass may narrow the type of a field
-        cls._known = frozenset(cls._fields)
         cls._required = frozenset(name for name in (*cls._required, *own) if name not in cls.__dict__)
+        cls._checked = set()
 
     def __init__(self, **values: Any) -> None:
-        if not (self._required <= values.keys() <= self._known):
-            missing, unknown = self._required - values.keys(), values.keys() - self._known
-            raise TypeError(f"{type(self).__name__}: missing {sorted(missing)}, unknown {sorted(unknown)}")
+        if (names := tuple(values)) not in self._checked:
+            self._check(names)
         self.__dict__.update(values)
+
+    @classmethod
+    def _check(cls, names: tuple[str, ...]) -> None:
+        missing, unknown = cls._required.difference(names), set(names).difference(cls._fields)
+        if missing or unknown:
+            raise TypeError(f"{cls.__name__}: missing {sorted(missing)}, unknown {sorted(unknown)}")
+        cls._checked.add(names)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} does not change: `{name}`")

@@ -7,6 +7,7 @@ import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pflow.core.errors import PflowError, StorageError
@@ -101,7 +102,7 @@ class Run:
         self.reran: list[tuple[str, str]] = []
         self.lost: list[StepCompleted] = []
         self.lost_in_sections: list[tuple[str, StepFailed]] = []
-        self._prototypes: dict[int, tuple[Any, bool]] = {}
+        self._prototypes: dict[int, Any] = {}
         self._group: list[Event] = []
         self._sent: list[Event] = []
         self._encoded: dict[int, Record] = {}
@@ -166,8 +167,8 @@ class Run:
 
     def emit(self, *events: Event, status: Status | None = None) -> None:
         """Make events durable, then notify the observer."""
-        events = (*self._group, *events)
-        self._group = []
+        if self._group:
+            events, self._group = (*self._group, *events), []
         self._append(events, status)
         self._notify(events)
 
@@ -259,14 +260,12 @@ class Run:
         known = self._prototypes.get(id(node))
         if known is None:
             assert node.make is not None
-            prototype = node.make()
-            known = self._prototypes[id(node)] = prototype, _is_plain(type(prototype))
-        prototype, is_plain = known
-        if not is_plain:
-            return copy.copy(prototype)
-        kind: Any = type(prototype)
+            known = self._prototypes[id(node)] = node.make()
+        kind: Any = type(known)
+        if not _is_plain(kind):
+            return copy.copy(known)
         clone = kind.__new__(kind)  # what copy.copy does for a plain object, at a fifth of the cost
-        clone.__dict__.update(prototype.__dict__)
+        clone.__dict__.update(known.__dict__)
         return clone
 
     def enter(self, node: PlanNode, step: str) -> None:
@@ -334,6 +333,7 @@ class Run:
         self.seq += len(records)
 
 
+@cache
 def _is_plain(kind: Any) -> bool:
     """Whether objects of a class are copied by copying their attributes."""
     return kind.__reduce_ex__ is object.__reduce_ex__ and not (hasattr(kind, "__copy__") or hasattr(kind, "__slots__"))
@@ -341,8 +341,11 @@ def _is_plain(kind: Any) -> bool:
 
 def own_defaults(instance: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """The params that a node has by itself and that are not given, as copies that the step may change."""
+    held = getattr(instance, "params", None)
+    if not held:
+        return {}
     return {
         name: copy.deepcopy(value) if isinstance(value, dict | list) else value
-        for name, value in getattr(instance, "params", {}).items()
+        for name, value in held.items()
         if name not in given
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -262,13 +262,18 @@ class Scope:
         launch.values = keys
         launch.identify(node.definition)
 
-    async def _step(self, launch: Launch) -> StepCompleted | StepFailed | None:
+    def _step(self, launch: Launch) -> Awaitable[StepCompleted | StepFailed | None]:
         """One step with its attempts; None when it stopped half-way because the run is stopping."""
-        if self.limit is None:
-            return await try_step(self, launch)
+        work = try_step(self, launch)
+        return work if self.limit is None else self._in_time(self.limit, work, launch)
+
+    async def _in_time(
+        self, limit: TimeLimit, work: Awaitable[StepCompleted | StepFailed | None], launch: Launch
+    ) -> StepCompleted | StepFailed | None:
+        """The same in the time that the main part has."""
         begin = time.perf_counter()
         try:
-            return await self.limit.within(try_step(self, launch), launch.step)
+            return await limit.within(work, launch.step)
         except StepTimeout as error:
             return self.failure(launch, error, since(begin))._replace(action=None)  # no edge: the run has no time
 
@@ -347,16 +352,16 @@ class Scope:
             params=shown_params(launch.params),
         )
 
-    async def run_timed(self, node: PlanNode, params: dict[str, Any], step: str, what: str) -> Result:
+    def run_timed(self, node: PlanNode, params: dict[str, Any], step: str, what: str) -> Awaitable[Result]:
         """One execution of a node's code in the time that it has; while it waits, that does not count."""
         work = self.run_node(node, params, step)
         if node.timeout is None:
-            return await work
+            return work
         if not node.may_wait:
-            return await within(node.timeout, work, what)
+            return within(node.timeout, work, what)
         from pflow.engine.asking.parking import within_seat  # lazy: many documents never wait
 
-        return await within_seat(node.timeout, work, what)
+        return within_seat(node.timeout, work, what)
 
     async def run_node(self, node: PlanNode, params: dict[str, Any], step: str) -> Result:
         """One execution of a node's code, as a transaction."""

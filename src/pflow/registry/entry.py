@@ -64,7 +64,10 @@ def _text(value: object) -> str:
 class Entry:
     """A node type. `data` is its form in `registry.json`; the interface is built from it on first use."""
 
-    __slots__ = ("_class", "_folder", "_interface", "_observations", "_observed", "_source", "_tool", "data", "name")
+    __slots__ = (
+        *("_class", "_defaults", "_folder", "_interface", "_observations", "_observed", "_source", "_tool"),
+        *("data", "name"),
+    )
 
     def __init__(
         self,
@@ -85,6 +88,7 @@ class Entry:
         self._observations = observations
         self._observed: tuple[Schema, int] | None = None
         self._class = made
+        self._defaults: Mapping[str, object] | None = None
 
     def __repr__(self) -> str:
         return f"Entry({self.name!r})"
@@ -200,10 +204,12 @@ class Entry:
     def make(self) -> BaseNode:
         """A node of the class; one of a person's own has the declared defaults as its params."""
         node: BaseNode = self.node_class()()
-        if self.is_user:
-            fields = (*self.interface.params, *self.interface.reads)
-            declared = {field.name: value for field in fields if (value := self._default(field)) is not MISSING}
-            node.params = {**declared, **getattr(node, "params", {})}  # not all call PocketFlow's constructor
+        if self._defaults is None:
+            fields = (*self.interface.params, *self.interface.reads) if self.is_user else ()
+            found = {field.name: self._default(field) for field in fields}
+            self._defaults = {name: value for name, value in found.items() if value is not MISSING}
+        if self._defaults:
+            node.params = {**self._defaults, **getattr(node, "params", {})}  # not all call PocketFlow's constructor
         return node
 
     def _default(self, field: Field) -> object:
