@@ -107,6 +107,30 @@ def test_a_credential_that_was_stored_meanwhile_is_found_in_the_document(warm: W
     assert [issue.code for issue in warm.open().check(document).issues] == ["credential"]
 
 
+def test_what_looks_like_a_credential_is_told_of_each_time(warm: WarmWorkspaces) -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 4
+    document = {"nodes": [{"id": "a", "type": "echo", "params": {"x": token[:40]}}]}
+    for _ in range(2):
+        assert [issue.code for issue in warm.open().check(document).issues] == ["credential"]
+
+
+def test_a_number_that_json_does_not_have_is_not_taken_for_null(warm: WarmWorkspaces) -> None:
+    def document(value: object) -> dict[str, object]:
+        return {"nodes": [{"id": "a", "type": "echo", "params": {"x": value}}]}
+
+    assert warm.open().check(document(None)).ok
+    assert not warm.open().check(document(float("nan"))).ok
+
+
+def test_what_a_caller_does_to_its_document_later_changes_nothing(warm: WarmWorkspaces) -> None:
+    params = {"x": ["one"]}
+    document = {"nodes": [{"id": "a", "type": "echo", "params": params}], "outputs": {"x": {"source": "${a.x}"}}}
+    before = warm.open().check(document)
+    params["x"].append("two")
+    assert warm.open().run(before).outputs == {"x": ["one"]}
+    assert warm.open().run(document).outputs == {"x": ["one", "two"]}
+
+
 def test_settings_that_are_damaged_meanwhile_are_noticed(warm: WarmWorkspaces, home: Path) -> None:
     warm.open().set_setting("CAVE_WORD", "open-sesame-4711")
     plan_of(warm, SAYS)

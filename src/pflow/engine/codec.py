@@ -40,8 +40,9 @@ def encode_event(event: Event, values: ValueTable) -> Record:
     fields: dict[str, Any] = dict(event.__dict__)
     if "document" in fields:
         fields["document"] = _fragment(fields["document"], values, blobs)
-    if (name := _MAPS.get(kind)) in fields:
-        fields[name] = {key: _fragment(value, values, blobs) for key, value in fields[name].items()}
+    name = _MAPS.get(kind)
+    if name is not None and (recorded := fields.get(name)):
+        fields[name] = {key: _fragment(value, values, blobs) for key, value in recorded.items()}
     if _STATE in fields:
         fields[_STATE] = {
             scope: {key: _fragment(value, values, blobs) for key, value in kept.items()}

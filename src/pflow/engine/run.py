@@ -294,9 +294,7 @@ class Run:
             self.shared.services.live(self.run_id, step, "report", message)
 
     def _record(self, event: Event) -> Record:
-        if id(event) in self._encoded:
-            return self._encoded.pop(id(event))
-        return encode_event(event, self.values)
+        return self._encoded.pop(id(event), None) or encode_event(event, self.values)
 
     def _notify(self, events: Sequence[Event]) -> None:
         if self.shared.observer is not None:

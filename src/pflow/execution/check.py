@@ -91,7 +91,6 @@ def check_source(wiring: Wiring, source: Source, *, recorded: bool = False) -> C
     name = named or parsed.document.name or FilePath(source.shown).stem
     keeps_as = source.state_scope or named or source.draft or parsed.document.name
     plan, issues, sketch = _compile(wiring, source, parsed.document, name, keeps_as, recorded=recorded)
-    issues = (*issues, *_credentials(wiring, parsed))
     unnamed: tuple[Issue, ...] = ()
     if plan is not None and "" in plan.keeps:
         from pflow.execution.keeping.declared import unnamed_state  # lazy: only for this issue
@@ -107,20 +106,21 @@ def _compile(
     wiring: Wiring, source: Source, document: Document, name: str, keeps_as: str, *, recorded: bool
 ) -> tuple[Plan | None, tuple[Issue, ...], Plan | None]:
     """The plan of a document, what was found in it, and a sketch without a plan; a known plan is not made anew."""
-    memo, types, parsed = wiring.plans, wiring.registry, source.parsed
+    memo, types = wiring.plans, wiring.registry
 
     def strict() -> bool:
         return wiring.settings.option("shell.strict") is True
 
     key = None
-    if memo is not None and not recorded and not parsed.issues:
+    if memo is not None and not recorded and not source.parsed.issues:
         with suppress(PflowError):  # damaged settings do not keep a document from being checked
             key = memo.key(document, name=name, keeps_as=keeps_as, strict=strict())
     if memo is not None and key is not None and (known := memo.find(key, types)) is not None:
-        return known, (), None
+        return known, tuple(_credentials(wiring, source.parsed, looks=False)), None
     plan, issues, sketch = compile_document(
-        parsed, types, source.load, name=name, keeps_as=keeps_as, recorded=recorded, strict=strict
+        source.parsed, types, source.load, name=name, keeps_as=keeps_as, recorded=recorded, strict=strict
     )
+    issues = (*issues, *_credentials(wiring, source.parsed))
     if memo is not None and key is not None and plan is not None and not issues:
         memo.keep(key, types, plan)
     return plan, issues, sketch
@@ -158,13 +158,15 @@ def _requires_something(raw: object) -> bool:
     return isinstance(children, Mapping) and any(_requires_something(child) for child in children.values())
 
 
-def _credentials(wiring: Wiring, parsed: Parsed) -> Iterator[Issue]:
-    """A warning for every credential that stands in the document itself."""
+def _credentials(wiring: Wiring, parsed: Parsed, *, looks: bool = True) -> Iterator[Issue]:
+    """A warning for every credential that stands in the document itself; with `looks`, also for what looks like one."""
     document = parsed.document.raw if parsed.document is not None else {}
     redactor: Redactor | None = None
     with suppress(PflowError):  # damaged settings do not keep a document from being checked
         if wiring.find_redactor().value(document) is not document:
             redactor = wiring.redactor
+    if redactor is None and not looks:
+        return
     for path, text in _texts(document, ()):
         known = redactor.names_in(text) if redactor is not None else ()
         if known or has_certain_token(text):

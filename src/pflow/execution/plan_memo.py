@@ -1,18 +1,22 @@
-"""Plans that a process which lives on has made before, so that the same document is not checked again."""
+"""What a process that lives on has read and checked before, so that the same document is not checked again."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 import orjson
 
 from pflow.core.document.document import Document
+from pflow.core.document.parse import Parsed, parse_value
 from pflow.engine.plan import Plan, PlanNode
+from pflow.engine.value import EXACT
 from pflow.registry.registry import Registry
 
-_MOST_PLANS = 64
+_MOST_KEPT = 64
 _MOST_BYTES = 64 << 10
 """Of one document; larger ones are rare, and checked each time."""
 
@@ -36,7 +40,18 @@ class PlanMemo:
 
     def __init__(self) -> None:
         self._plans: OrderedDict[PlanKey, tuple[object, Plan]] = OrderedDict()
+        self._parse = lru_cache(_MOST_KEPT)(lambda written: parse_value(orjson.loads(written)))
         self._lock = threading.Lock()
+
+    def parse(self, document: Mapping[str, object]) -> Parsed:
+        """An inline document, which is not read again if the same JSON was given before."""
+        try:
+            written = orjson.dumps(document, None, EXACT)
+        except TypeError:
+            return parse_value(document)
+        if len(written) > _MOST_BYTES or b"null" in written:  # which NaN is written as, too
+            return parse_value(document)
+        return self._parse(written)
 
     def key(self, document: Document, *, name: str, keeps_as: str, strict: bool) -> PlanKey | None:
         """The key of a document; None if it is too large."""
@@ -59,7 +74,7 @@ class PlanMemo:
             return
         with self._lock:
             self._plans[key] = (basis, plan)
-            if len(self._plans) > _MOST_PLANS:
+            if len(self._plans) > _MOST_KEPT:
                 self._plans.popitem(last=False)
 
 

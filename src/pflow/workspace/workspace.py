@@ -123,6 +123,9 @@ class Workspace(Looking, Modelling, Planning, Placing, Testing):
 
     def check(self, workflow: Workflow) -> Checked:
         """Everything that would stop a workflow from running. Starts nothing."""
+        plans = self._wiring.plans
+        if plans is not None and isinstance(workflow, Mapping):
+            workflow = plans.parse(workflow)
         return self._check(find_source(workflow, self.home, self._wiring.projects))
 
     def begin(

@@ -49,9 +49,9 @@ class EngineThread:
     async def follow(self, begin: Callable[[], LiveRun]) -> Outcome:
         """Begin a run, see it through and wait for it. A caller that gives up waiting stops it, resumable."""
         caller = _Caller()
-        future = asyncio.run_coroutine_threadsafe(self._begin(begin, caller), self._running())
+        asyncio.run_coroutine_threadsafe(self._begin(begin, caller), self._running())
         try:
-            return await asyncio.shield(asyncio.wrap_future(future))
+            return await asyncio.shield(asyncio.wrap_future(caller.ended))
         except asyncio.CancelledError:
             caller.has_left = not self._leaving.is_set()  # a client that goes away leaves steps the time to finish
             if caller.run is not None and caller.has_left:
@@ -62,10 +62,7 @@ class EngineThread:
         """Run to the end, whether or not anyone waits for it."""
         self._check_open()
         future = asyncio.run_coroutine_threadsafe(self._finish(run), self._running())
-        self._live[run] = future
-        future.add_done_callback(lambda _: self._live.pop(run, None))
-        if self._leaving.is_set():  # meanwhile, on another thread
-            self._soon(run, graceful=True, reason="disconnected")
+        self._know(run, future)
         return future
 
     def find_live(self, run_id: str) -> Future[Outcome] | None:
@@ -120,18 +117,29 @@ class EngineThread:
         if self._leaving.is_set():
             raise RunError("the server is shutting down", suggestions=["start the run again when it is back"])
 
-    async def _begin(self, begin: Callable[[], LiveRun], caller: _Caller) -> Outcome:
-        """Begin a run and see it through.
+    def _know(self, run: LiveRun, future: Future[Outcome]) -> None:
+        self._live[run] = future
+        future.add_done_callback(lambda _: self._live.pop(run, None))
+        if self._leaving.is_set():  # meanwhile, on another thread
+            self._soon(run, graceful=True, reason="disconnected")
+
+    async def _begin(self, begin: Callable[[], LiveRun], caller: _Caller) -> None:
+        """Begin a run, see it through and tell its caller.
 
         To begin may take long for a long document. It is done right here only while that keeps no other run waiting,
         because to wake another thread up takes as long as to begin a short one.
         """
-        self._check_open()
-        caller.run = run = await asyncio.to_thread(begin) if self._live or self.on else begin()
-        future = self.launch(run)
-        if caller.has_left:
-            run.stop()
-        return await asyncio.wrap_future(future)
+        try:
+            self._check_open()
+            caller.run = run = await asyncio.to_thread(begin) if self._live or self.on else begin()
+            self._know(run, caller.ended)
+            if caller.has_left:
+                run.stop()
+            outcome = await self._finish(run)
+        except BaseException as error:  # noqa: BLE001 whatever it is, it is the caller's to hear
+            caller.ended.set_exception(error)
+        else:
+            caller.ended.set_result(outcome)
 
     async def _finish(self, run: LiveRun) -> Outcome:
         async with self._turns:
@@ -167,3 +175,5 @@ class _Caller:
     def __init__(self) -> None:
         self.run: LiveRun | None = None
         self.has_left = False
+        self.ended: Future[Outcome] = Future()
+        self.ended.set_running_or_notify_cancel()  # who waits for it may go away, and that does not end it
