@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from pocketflow import AsyncNode
 
-from pflow.core.errors import PflowError, StepError, StepTimeout
+from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
-from pflow.engine.attempt.trial import only_reads, since, try_step
+from pflow.engine.attempt.trial import only_reads, since, try_in_time, try_step
 from pflow.engine.batch import batch_items, count_lost, items_apart, recall_items, run_batch
 from pflow.engine.credential import learn_outputs, learn_params
 from pflow.engine.ending.limit import TimeLimit, limit_of
@@ -264,18 +264,7 @@ class Scope:
 
     def _step(self, launch: Launch) -> Awaitable[StepCompleted | StepFailed | None]:
         """One step with its attempts; None when it stopped half-way because the run is stopping."""
-        work = try_step(self, launch)
-        return work if self.limit is None else self._in_time(self.limit, work, launch)
-
-    async def _in_time(
-        self, limit: TimeLimit, work: Awaitable[StepCompleted | StepFailed | None], launch: Launch
-    ) -> StepCompleted | StepFailed | None:
-        """The same in the time that the main part has."""
-        begin = time.perf_counter()
-        try:
-            return await limit.within(work, launch.step)
-        except StepTimeout as error:
-            return self.failure(launch, error, since(begin))._replace(action=None)  # no edge: the run has no time
+        return try_step(self, launch) if self.limit is None else try_in_time(self, launch, self.limit)
 
     async def attempt(self, launch: Launch, begin: float) -> StepCompleted:
         """One attempt at a step that has begun; raises what it failed with."""

@@ -18,7 +18,7 @@ from pflow.core.setting.token_shape import has_certain_token
 from pflow.engine.plan import Plan
 from pflow.execution.compiler import compile_document
 from pflow.execution.wiring import Wiring
-from pflow.execution.workflow_source import Source
+from pflow.execution.workflow_source import Source, Workflow, find_source
 
 
 class Checked(Frozen):
@@ -76,6 +76,13 @@ class Checked(Frozen):
         has_setup = any(issue in self.missing and issue.code != NO_SCOPE for issue in stopping)
         suggestions = [advice] if has_setup and not self.source.is_inline else []
         return DocumentError(message, issues=(*stopping, *self.warnings), suggestions=suggestions)
+
+
+def check_workflow(wiring: Wiring, workflow: Workflow) -> Checked:
+    """Find a workflow and check it. What a process that lives on has read before is not read again."""
+    if wiring.plans is not None and isinstance(workflow, Mapping):
+        workflow = wiring.plans.parse(workflow)
+    return check_source(wiring, find_source(workflow, wiring.home, wiring.projects))
 
 
 def check_source(wiring: Wiring, source: Source, *, recorded: bool = False) -> Checked:

@@ -129,8 +129,8 @@ class Wiring:
     @cached_property
     def registry(self) -> Registry:
         """Node types."""
-        load = self._parts.get("registry")
-        registry = Registry.load(self.home) if load is None else load()
+        load = self._parts.get("registry") or partial(Registry.load, self.home)
+        registry = load()
         registry.bring(self._brought)
         if "projects" in self._parts:
             registry.bring_projects(self._project_nodes)
@@ -400,12 +400,9 @@ class Wiring:
 
     def notices(self) -> list[str]:
         """What the parts that were used have to say, each thing once."""
-        found: list[str] = []
-        for name in ("settings", "registry", "journal"):
-            found.extend(getattr(self.__dict__.get(name), "notices", ()))
-        found.extend(self.projects.notices)
-        found.extend(self._said)
-        return list(dict.fromkeys(found))
+        used = (self.__dict__.get(name) for name in ("settings", "registry", "journal"))
+        found = [notice for part in used for notice in getattr(part, "notices", ())]
+        return list(dict.fromkeys([*found, *self.projects.notices, *self._said]))
 
     def _project_options(self) -> GivenOptions:
         """The options of projects. Nobody is asked for these: a step or a redactor may be what reads them."""

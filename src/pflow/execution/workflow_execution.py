@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from pflow.core.file.home import Home, find_home
 from pflow.engine.ports import Observer
 from pflow.execution.begin import begin_run
-from pflow.execution.check import check_source
+from pflow.execution.check import check_workflow
 from pflow.execution.outcome import Outcome
 from pflow.execution.wiring import Wiring
-from pflow.execution.workflow_source import find_source
 
 if TYPE_CHECKING:
     from pflow.engine.model.llm import LLM
@@ -36,7 +35,7 @@ def execute_workflow(
     """
     wiring = Wiring(home or find_home()) if llm is None else Wiring(home or find_home(), llm=llm)
     try:
-        checked = check_source(wiring, find_source(workflow_ir, wiring.home))
+        checked = check_workflow(wiring, workflow_ir)
         outcome = begin_run(wiring, checked, execution_params or {}, observer=output).wait()
         return _repaired(wiring, outcome, output) if enable_repair else outcome
     finally:

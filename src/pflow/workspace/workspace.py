@@ -16,7 +16,7 @@ from pflow.core.library.workflow_text import text_of_parsed
 from pflow.core.project.projects import Ask, Projects
 from pflow.core.setting.settings import Setting, Settings
 from pflow.engine.ports import Observer, RunInfo, RunQuery
-from pflow.execution.check import Checked, check_source
+from pflow.execution.check import Checked, check_source, check_workflow
 from pflow.execution.outcome import Outcome
 from pflow.execution.trace import find_trace, read_trace
 from pflow.execution.wiring import Parts, Wiring
@@ -123,10 +123,7 @@ class Workspace(Looking, Modelling, Planning, Placing, Testing):
 
     def check(self, workflow: Workflow) -> Checked:
         """Everything that would stop a workflow from running. Starts nothing."""
-        plans = self._wiring.plans
-        if plans is not None and isinstance(workflow, Mapping):
-            workflow = plans.parse(workflow)
-        return self._check(find_source(workflow, self.home, self._wiring.projects))
+        return check_workflow(self._wiring, workflow)
 
     def begin(
         self,

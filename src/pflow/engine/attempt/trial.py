@@ -6,13 +6,14 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from pflow.core.errors import NotYetError, PflowError
+from pflow.core.errors import NotYetError, PflowError, StepTimeout
 from pflow.core.event import StepCompleted, StepFailed, StepNotYet
 from pflow.engine.attempt.turn import take_turn
 from pflow.engine.failure import Halted, retry_wait
 from pflow.engine.name_lookup import Names, StepLookup
 
 if TYPE_CHECKING:
+    from pflow.engine.ending.limit import TimeLimit
     from pflow.engine.launch import Launch
     from pflow.engine.scope import Scope
 
@@ -46,6 +47,15 @@ async def try_step(scope: Scope, launch: Launch) -> StepCompleted | StepFailed |
             await _begin(scope, launch)
     except Halted:
         return None
+
+
+async def try_in_time(scope: Scope, launch: Launch, limit: TimeLimit) -> StepCompleted | StepFailed | None:
+    """The same in the time that is left for the main part of the document."""
+    begin = time.perf_counter()
+    try:
+        return await limit.within(try_step(scope, launch), launch.step)
+    except StepTimeout as error:
+        return scope.failure(launch, error, since(begin))._replace(action=None)  # no edge: the run has no time
 
 
 async def _approve(scope: Scope, launch: Launch) -> StepFailed | None:

@@ -135,11 +135,10 @@ class EngineThread:
             self._know(run, caller.ended)
             if caller.has_left:
                 run.stop()
-            outcome = await self._finish(run)
-        except BaseException as error:  # noqa: BLE001 whatever it is, it is the caller's to hear
+            caller.ended.set_result(await self._finish(run))
+        except BaseException as error:  # whatever it is, it is the caller's to hear
             caller.ended.set_exception(error)
-        else:
-            caller.ended.set_result(outcome)
+            raise
 
     async def _finish(self, run: LiveRun) -> Outcome:
         async with self._turns:

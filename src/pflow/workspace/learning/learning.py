@@ -25,10 +25,9 @@ from pflow.core.library.workflow_text import WorkflowText
 from pflow.core.session.call import Session
 from pflow.core.session.find import HOSTS, Found, find_sessions, read_session
 from pflow.core.session.number_list import write_numbers
-from pflow.execution.check import Checked, check_source
+from pflow.execution.check import Checked, check_workflow
 from pflow.execution.replay.replay import replay_checked
 from pflow.execution.replay.rule import plain
-from pflow.execution.workflow_source import find_source
 from pflow.planning.learning.act import act_of
 from pflow.planning.learning.document_text import write_yaml
 from pflow.planning.learning.hide import hide_secrets
@@ -304,7 +303,7 @@ class _Keeper:
 
 def check_document(wiring: Wiring, text: str) -> Checked:
     """A document that was written here, checked like any other."""
-    return check_source(wiring, find_source(parse_text(text, suffix=".yaml"), wiring.home, wiring.projects))
+    return check_workflow(wiring, parse_text(text, suffix=".yaml"))
 
 
 def _range(session: Session, selection: _Selection) -> tuple[int, int]:

@@ -10,9 +10,8 @@ from pflow.core.document.issue import CREDENTIAL, Issue
 from pflow.core.document.parse import Parsed, parse_text, parse_value
 from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_text import WorkflowText, text_of_value
-from pflow.execution.check import Checked, check_source
+from pflow.execution.check import Checked, check_workflow
 from pflow.execution.wiring import Wiring
-from pflow.execution.workflow_source import find_source
 from pflow.planning.writing.writer import not_offered
 from pflow.registry.registry import Registry
 from pflow.workspace.drafts import Drafts
@@ -31,7 +30,7 @@ class Allowed(Frozen):
 def check_text(wiring: Wiring, text: WorkflowText | str) -> Checked:
     """A document that was written here, checked like any other."""
     parsed = parse_text(text) if isinstance(text, str) else text.parse()
-    return check_source(wiring, find_source(parsed, wiring.home, wiring.projects))
+    return check_workflow(wiring, parsed)
 
 
 def judge(wiring: Wiring, text: str, allowed: Allowed) -> tuple[Issue, ...]:
@@ -72,9 +71,7 @@ def with_metadata(text: str, metadata: Mapping[str, object]) -> WorkflowText:
 
 def drafts_of(wiring: Wiring) -> Drafts:
     """The drafts of a home, where documents of models are kept."""
-    return Drafts(
-        wiring.home, lambda workflow: check_source(wiring, find_source(workflow, wiring.home, wiring.projects))
-    )
+    return Drafts(wiring.home, lambda workflow: check_workflow(wiring, workflow))
 
 
 def free_name(wanted: str, is_taken: Callable[[str], bool]) -> str:

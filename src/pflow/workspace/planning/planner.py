@@ -16,10 +16,9 @@ from pflow.core.printable import shorten
 from pflow.engine.binding import bind_inputs, coerce_text
 from pflow.engine.model.llm import Report
 from pflow.engine.plan import Plan
-from pflow.execution.check import Checked, check_source
+from pflow.execution.check import Checked, check_workflow
 from pflow.execution.need.ability import abilities_of
 from pflow.execution.wiring import Wiring
-from pflow.execution.workflow_source import find_source
 from pflow.planning.discovery import Hit
 from pflow.planning.query_word import slug
 from pflow.planning.writing.answer import Choice, Written
@@ -88,7 +87,7 @@ class Planner:
 
     def _reuse(self, exchange: Exchange, task: str, choice: Choice) -> Planned:
         wiring = self._wiring
-        checked = check_source(wiring, find_source(choice.workflow, wiring.home, wiring.projects))
+        checked = check_workflow(wiring, choice.workflow)
         inputs, missing, notes = self._bound(checked.plan, choice.inputs)
         return Planned(
             task=task,

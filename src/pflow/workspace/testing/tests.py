@@ -7,14 +7,14 @@ from pathlib import Path
 
 from pflow.adapters.memory_journal import MemoryJournal
 from pflow.core.frozen import Frozen
-from pflow.execution.check import check_source
+from pflow.execution.check import check_workflow
 from pflow.execution.compare.comparison import Comparison, compare_runs
 from pflow.execution.compare.told import read_told
 from pflow.execution.replay.record import record_run
 from pflow.execution.replay.replay import Replayed, replay_checked
 from pflow.execution.run_lookup import find_run
 from pflow.execution.wiring import Wiring
-from pflow.execution.workflow_source import Workflow, find_source
+from pflow.execution.workflow_source import Workflow
 from pflow.workspace.testing.as_test import MadeTest, make_test
 from pflow.workspace.testing.find import find_suites
 from pflow.workspace.testing.result import SuiteResult
@@ -65,7 +65,7 @@ class Tests:
         wiring = self._wiring
         run_id = find_run(wiring.journal, run_id)
         cassette = record_run(wiring, run_id)
-        checked = check_source(wiring, find_source(workflow, wiring.home, wiring.projects))
+        checked = check_workflow(wiring, workflow)
         journal = MemoryJournal()
         replayed = replay_checked(wiring, checked, cassette, {}, journal=journal)
         comparison = compare_runs(read_told(wiring.journal, run_id), read_told(journal, cassette.run_id))
