@@ -111,9 +111,12 @@ def a_place(postgres: Server) -> Iterator[Place]:
     postgres.empty()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster() -> Iterator[Cluster]:
-    """Postgres and Temporal for all tests of this process. Workers lose their runs after three seconds."""
+    """Postgres and Temporal for the tests of one package. Workers lose their runs after three seconds.
+
+    It ends with the package: Temporal takes a tenth of a processor even while nobody asks for anything.
+    """
     made = Cluster([sys.executable, "-m", "pflow"], lease=3, durable=False)
     try:
         place = read_place("dev", {"dev": {"journal": made.settings["on.dev.journal"]}})

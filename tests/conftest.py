@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.cluster import a_place, cluster, crashing, postgres
+from tests.cluster import a_place, crashing, postgres
 from tests.needs import Needs
 from tests.spec.manifest import load_entries
 
-__all__ = ["a_place", "cluster", "crashing", "postgres"]
+__all__ = ["a_place", "crashing", "postgres"]
 
 settings.register_profile(
     "pflow",

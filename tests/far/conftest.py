@@ -13,10 +13,11 @@ from pflow.core.file.home import Home
 from pflow.engine.ports import RunInfo
 from pflow.workspace import Workspace
 from tests.cli.conftest import Pflow, pflow, registry_file
+from tests.cluster import cluster
 from tests.robust.world import until
 from tests.workspace.driving.scene import Scene
 
-__all__ = ["pflow", "registry_file"]
+__all__ = ["cluster", "pflow", "registry_file"]
 
 _QUEUES = count(1)
 

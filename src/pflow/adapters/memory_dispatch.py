@@ -36,3 +36,6 @@ class MemoryDispatch:
     def is_driven(self) -> bool:
         """Whatever `driven` says."""
         return self.driven
+
+    def close(self) -> None:
+        """It holds nothing."""

@@ -58,6 +58,9 @@ class ProcessDispatch:
         """Whether a daemon or a server is there that takes up what is due."""
         return is_driven(self._home)
 
+    def close(self) -> None:
+        """It holds nothing: processes that drive runs live on."""
+
     def _leave_to_daemon(self, run_id: str) -> bool:
         """Whether the daemon takes the run up; one that ends meanwhile does not."""
         daemon = find_daemon(self._home)

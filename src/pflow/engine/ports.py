@@ -272,6 +272,9 @@ class Dispatch(Protocol):
     def is_driven(self) -> bool:
         """Whether somebody takes up the runs of this journal that are due. Cheap enough to ask before each run."""
 
+    def close(self) -> None:
+        """Let go of what it needs to reach them."""
+
 
 class RunEnd(Frozen):
     """How a run has ended: with `outputs` if it is completed, else with an `error`."""

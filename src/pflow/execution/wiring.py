@@ -472,17 +472,11 @@ class Wiring:
         """Close everything that is stored, and end child processes that wait, unless the caller brought them."""
         for telemetry in self._telemetry if self.given_workers is None else ():
             telemetry.join()  # a process that lives on need not wait for it
-        schedules = self.__dict__.pop("schedules", None)
-        if schedules is not None and "schedules" not in self._parts:
-            schedules.close()
-        cache, journal = self.__dict__.pop("cache", None), self.__dict__.pop("own_journal", None)
         self.__dict__.pop("journal", None)
-        for part in filter(None, (self.__dict__.pop(name, None) for name in ("_place_journal", "place_database"))):
-            part.close()
-        if cache is not None and "cache" not in self._parts:
-            cache.close()
-        if journal is not None:
-            journal.close()
+        for name in ("dispatch", "schedules", "cache", "_place_journal", "place_database", "own_journal"):
+            part = self.__dict__.pop(name, None)
+            if part is not None and name not in self._parts:
+                part.close()
         workers = self.__dict__.pop("_workers", None)
         if workers is not None and workers is not self.given_workers:
             workers.close()

@@ -26,6 +26,9 @@ T = TypeVar("T")
 _CONNECTING_SECONDS = 10.0
 _CALL_SECONDS = 30.0
 
+THREAD = "pflow-temporal"
+"""The name of the thread of a connection."""
+
 _OWN_WORDS = re.compile(r'(?:message|error): "([^"]+)"')
 """What the system said, in the middle of what the client says about it."""
 
@@ -170,7 +173,7 @@ class Connection:
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._serve, args=(self._loop,), name="pflow-temporal", daemon=True).start()
+                threading.Thread(target=self._serve, args=(self._loop,), name=THREAD, daemon=True).start()
             return self._loop
 
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:

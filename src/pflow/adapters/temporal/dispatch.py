@@ -30,7 +30,7 @@ class TemporalDispatch:
     """See `pflow.engine.ports.Dispatch`. Nothing but the run's id passes Temporal: all else is in the journal."""
 
     def __init__(self, connection: Connection, journal: Journal) -> None:
-        self._connection = connection
+        self.connection = connection
         self._journal = journal
 
     def submit(self, run_id: str, unrecorded: Unrecorded = ALL_RECORDED) -> None:
@@ -38,36 +38,40 @@ class TemporalDispatch:
         refuse_secrets(unrecorded.inputs)
         queue = self._queue_of(run_id)
         try:
-            self._connection.call(self._start(run_id, queue))
+            self.connection.call(self._start(run_id, queue))
         except StorageError as error:
             raise _recorded(run_id, error) from error
 
     def answer(self, run_id: str) -> None:
         """Wake the run's workflow; one that Temporal has lost is started again."""
         if self._journal.info(run_id).status == "waiting":
-            self._connection.call(self._start(run_id, self._queue_of(run_id)))
+            self.connection.call(self._start(run_id, self._queue_of(run_id)))
 
     def cancel(self, run_id: str) -> None:
         """Wake a workflow that waits, so that it sees the end of its run. The driver of a run looks by itself."""
-        self._connection.call(self._wake(run_id))
+        self.connection.call(self._wake(run_id))
 
     def end(self, run_id: str) -> bool:
         """Start the workflow that has a worker end the run."""
-        self._connection.call(self._end(run_id, self._queue_of(run_id)))
+        self.connection.call(self._end(run_id, self._queue_of(run_id)))
         return True
 
     def is_driven(self) -> bool:
         """Whether a worker asks for work."""
-        return self._connection.call(self._count_pollers()) > 0
+        return self.connection.call(self._count_pollers()) > 0
+
+    def close(self) -> None:
+        """End the connection."""
+        self.connection.close()
 
     def _queue_of(self, run_id: str) -> Queue:
-        return self._connection.queue.of(cause_of(self._journal.read_sound(run_id, 1)))
+        return self.connection.queue.of(cause_of(self._journal.read_sound(run_id, 1)))
 
     async def _start(self, run_id: str, queue: Queue) -> None:
-        await start_run(await self._connection.client(), queue, run_id)
+        await start_run(await self.connection.client(), queue, run_id)
 
     async def _end(self, run_id: str, queue: Queue) -> None:
-        client = await self._connection.client()
+        client = await self.connection.client()
         await client.start_workflow(
             CANCEL,
             args=[run_id, queue.lease_seconds],
@@ -77,7 +81,7 @@ class TemporalDispatch:
         )
 
     async def _wake(self, run_id: str) -> None:
-        client = await self._connection.client()
+        client = await self.connection.client()
         handle: WorkflowHandle[object, str] = client.get_workflow_handle(run_id)
         try:
             await handle.signal(WAKE)
@@ -86,8 +90,8 @@ class TemporalDispatch:
                 raise
 
     async def _count_pollers(self) -> int:
-        client = await self._connection.client()
-        queue = self._connection.queue
+        client = await self.connection.client()
+        queue = self.connection.queue
         answer = await client.workflow_service.describe_task_queue(
             DescribeTaskQueueRequest(
                 namespace=queue.address.namespace,

@@ -34,9 +34,11 @@ def open_calendar(wiring: Wiring) -> tuple[Timetable, Calendar]:
     # lazy: the client of the service and the driver are extras
     from pflow.adapters.postgres.timetable import PostgresTimetable
     from pflow.adapters.temporal.calendar import Calendar
-    from pflow.adapters.temporal.connection import Connection
+    from pflow.adapters.temporal.dispatch import TemporalDispatch
 
-    return PostgresTimetable(database, queue.name), Calendar(Connection(queue))
+    dispatch = wiring.dispatch
+    assert isinstance(dispatch, TemporalDispatch)
+    return PostgresTimetable(database, queue.name), Calendar(dispatch.connection)
 
 
 def find_queue(wiring: Wiring) -> Queue:

@@ -1,0 +1,1 @@
+"""A package, so that the cluster that its tests share ends with them."""
