@@ -274,6 +274,7 @@ def main(argv: list[str]) -> int:
             + "\n".join(f"  {command.__doc__}" for command in COMMANDS.values())
         )
         return 0 if wants_help and argv else 2
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of hundreds of processes compiles the same modules
     try:
         ensure_environment()
     except SetupError as error:
