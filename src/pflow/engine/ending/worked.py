@@ -21,6 +21,7 @@ from pflow.core.event import (
     StepFailed,
     StepStarted,
 )
+from pflow.engine.ending.under_way import UnderWay
 
 
 class Worked:
@@ -30,13 +31,12 @@ class Worked:
     one whose process is gone, when nobody works on it. Unless it is of the `whole` run, neither do sections.
     """
 
-    __slots__ = ("_asked", "_begun", "_ending", "_items", "_last", "_rested_from", "_since", "_total", "_whole")
+    __slots__ = ("_begun", "_ending", "_last", "_rested_from", "_since", "_total", "_under_way", "_whole")
 
     def __init__(self, *, whole: bool = False) -> None:
         self._whole = whole
         self._begun: dict[str, float] = {}
-        self._items: set[str] = set()
-        self._asked: set[str] = set()
+        self._under_way = UnderWay()
         self._total = 0.0
         self._since = 0.0
         self._last = 0.0
@@ -50,12 +50,10 @@ class Worked:
             self._since = self._last = event.at
             self._rested_from = None
             self._begun.clear()
-            self._items.clear()
-            if event.document is not None or (isinstance(event, RunResumed) and event.again):
-                self._ending = False  # a run begins, or starts over
-                self._asked.clear()
-            elif isinstance(event, RunResumed) and event.is_renewed:
-                self._asked.clear()
+            starts_over = event.document is not None or (isinstance(event, RunResumed) and bool(event.again))
+            self._ending = self._ending and not starts_over
+            is_renewed = isinstance(event, RunResumed) and event.is_renewed
+            self._under_way.start_over(keeps_asked=not starts_over and not is_renewed)
             self._look(event.at)  # what was asked before is not asked again: the run may rest from here on
         elif self._ending:
             self._ending = not isinstance(event, RunFailed)
@@ -64,18 +62,20 @@ class Worked:
         ):
             return
         elif isinstance(event, ItemStarted):
-            self._items.add(f"{event.step}[{event.item}]")
+            self._under_way.begin(f"{event.step}[{event.item}]")
             self._wake(event.at)
         elif isinstance(event, ItemCompleted | ItemFailed):
-            self._items.discard(f"{event.step}[{event.item}]")
+            self._under_way.end(f"{event.step}[{event.item}]")
         elif isinstance(event, StepAsked | StepAnswered):
             self._note_wait(event)
         elif isinstance(event, StepCompleted | StepFailed):
             # The time of a step counts from its first attempt on.
             is_over = isinstance(event, StepCompleted) or event.retry_in is None
-            begun = self._begun.pop(event.step, 0.0) if is_over else self._begun.get(event.step, 0.0)
-            if is_over and self._asked:
-                self._asked = {name for name in self._asked if not _is_in(name, event.step)}
+            begun = self._begun.get(event.step, 0.0)
+            if is_over:
+                self._begun.pop(event.step, None)
+                self._under_way.end(event.step)
+                self._under_way.forget_asked(event.step)
             self._last = max(self._last, begun + event.ms / 1000)
             self._look(self._last)
         elif isinstance(event, StepStarted | RunEnding | RunCompleted | RunFailed | RunStopped | RunCancelled):
@@ -83,6 +83,7 @@ class Worked:
             self._last = max(self._last, event.at)
             if isinstance(event, StepStarted):
                 self._begun.setdefault(event.step, event.at)
+                self._under_way.begin(event.step)
             self._ending = isinstance(event, RunEnding) and not event.scope and not self._whole
 
     @property
@@ -94,30 +95,20 @@ class Worked:
         name = event.step if event.item is None else f"{event.step}[{event.item}]"
         if isinstance(event, StepAsked):
             self._last = max(self._last, event.at)
-            self._asked.add(name)
+            self._under_way.ask(name)
             self._look(event.at)
         else:
-            self._asked.discard(name)
+            self._under_way.answer(name)
             self._wake(event.at)
             self._last = max(self._last, event.at)
 
     def _look(self, at: float) -> None:
         """See whether all that is under way waits."""
-        if self._asked and self._rested_from is None:
-            under_way = {*self._begun, *self._items}
-            working = [name for name in under_way - self._asked if not self._is_above(name, under_way)]
-            self._rested_from = None if working else at
-
-    def _is_above(self, name: str, under_way: set[str]) -> bool:
-        return any(other != name and _is_in(other, name) for other in (*self._asked, *under_way))
+        if self._rested_from is None and self._under_way.rests:
+            self._rested_from = at
 
     def _wake(self, at: float) -> None:
         """Something goes on: the time of the rest does not count."""
         if self._rested_from is not None:
             self._since += max(at - self._rested_from, 0.0)
             self._rested_from = None
-
-
-def _is_in(name: str, step: str) -> bool:
-    """Whether a name is that of a step, of one of its items, or of something inside of it."""
-    return name == step or name.startswith((f"{step}/", f"{step}["))
