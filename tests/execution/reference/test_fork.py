@@ -129,6 +129,24 @@ def _lost(ran: Ran) -> set[str]:
     return {step for _, step, _ in ran.result.failed_in_sections}
 
 
+def test_a_fork_that_is_cut_off_in_a_sub_workflow_ends_that_as_for_the_first_time(kinds: Kinds) -> None:
+    ending = {"id": "z0", "type": "let", "params": {"times": "visit"}}
+    inner = {
+        "nodes": [{"id": "n0", "type": "work", "params": {"value": 1, "bad": 0}}, ending],
+        "finally": "z0",
+        "outputs": {"times": {"source": "${z0.times}"}},
+    }
+    document = {
+        "nodes": [{"id": "n0", "type": "workflow", "params": {"workflow": inner}}, {"id": "n1", "type": "echo"}],
+        "outputs": {"times": {"source": "${n0.times}"}},
+    }
+    plan = compiled(document, kinds)
+    ran = Ran(plan)
+    fork = Forked(plan, ran, "n1")
+    for cut in range(len(fork.events) - 2):
+        assert fork.resumed(plan, cut).outputs == ran.result.outputs == {"times": 1}
+
+
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.randoms(use_true_random=False))
 def test_a_fork_with_nothing_changed_gives_the_same(kinds: Kinds, chance: Random) -> None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from random import Random
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -37,7 +38,7 @@ class Work(AsyncNode):
     """Takes a while, then gives a value, or fails for one that is bad."""
 
     async def exec_async(self, _: object) -> None:
-        for _turn in range(hash(str(self.params)) % 4):
+        for _turn in range(crc32(str(self.params).encode()) % 4):
             await asyncio.sleep(0)
         if self.params["value"] == self.params.get("bad"):
             raise StepError(f"bad {self.params['value']}")

@@ -14,7 +14,7 @@ from pflow.core.event import (
     StepStarted,
 )
 from pflow.core.frozen import Frozen
-from pflow.engine.again.name import find_node, node_of, top_of
+from pflow.engine.again.name import find_node, node_of, outer_steps, top_of
 from pflow.engine.graph import reached_from
 from pflow.engine.history import History, Past
 from pflow.engine.keeping.snapshot import NOTHING, Snapshot
@@ -101,7 +101,9 @@ def _copy(
     events: list[Event] = []
     unknown: set[str] = set()
     for step, past in history.past.items():
-        if top_of(step) not in kept or (step != top_of(step) and not inner) or find_node(plan, step) is None:
+        if top_of(step) not in kept or find_node(plan, step) is None:
+            continue
+        if step != top_of(step) and not (inner and _is_of_main_parts(plan, step)):
             continue
         # What a step set, and the run has kept, is not to be kept once more.
         copied = [
@@ -113,6 +115,13 @@ def _copy(
         else:
             events += copied
     return tuple(events), frozenset(unknown)
+
+
+def _is_of_main_parts(plan: Plan, step: str) -> bool:
+    """Whether a step inside of others is in no section of theirs: a sub-workflow that goes on ends for itself."""
+    names = [step, *(name for name, _ in outer_steps(step) if "/" in name)]
+    found = filter(None, (find_node(plan, name) for name in names))
+    return all(inside.section_of(node.number) is None for inside, node in found)
 
 
 def _of_step(items: Mapping[int, object], past: Past) -> Iterator[tuple[str, Event]]:
