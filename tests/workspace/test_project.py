@@ -10,6 +10,7 @@ import pytest
 
 from pflow.core.errors import NotFoundError
 from pflow.core.file.home import Home
+from pflow.core.project.search import find_folders
 from pflow.workspace import Workspace
 
 HELLO = """\
@@ -80,6 +81,14 @@ def test_agreements_that_are_made_at_once_are_all_kept(home: Path, tmp_path: Pat
     for root in roots:
         with Workspace(Home(home), project=root) as workspace:
             assert [found.state for found in workspace.projects.show()] == ["agreed"]
+
+
+def test_a_home_that_is_made_during_the_search_is_no_project(home: Path, project: Path) -> None:
+    assert home.parent in project.parents
+    found = find_folders(project, Home(home))
+    assert next(found) == project / ".pflow"
+    home.mkdir()
+    assert list(found) == []
 
 
 def test_the_contents_of_a_folder_that_are_remembered_are_bounded(home: Path, project: Path) -> None:

@@ -36,15 +36,13 @@ def find_folders(start: Path, home: Home) -> Iterator[Path]:
         device = os.stat(here).st_dev  # noqa: PTH116 - this runs on every start
     except OSError:
         return
-    homes: list[os.stat_result] | None = None
     for _ in range(_MOST_LEVELS):
         if not _is_inside(here, device):
             return
         found = os.path.join(here, FOLDER)  # noqa: PTH118
-        if _is_entry(found):
-            homes = _homes(home) if homes is None else homes
-            if not _is_one_of(found, homes):
-                yield Path(found)
+        # Homes are looked at after each entry is known to be there: somebody else may be making them meanwhile.
+        if _is_entry(found) and not _is_one_of(found, _homes(home)):
+            yield Path(found)
         above = os.path.dirname(here)  # noqa: PTH120
         if above == here:
             return
