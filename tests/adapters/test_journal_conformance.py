@@ -441,6 +441,35 @@ def test_a_request_does_not_outlive_the_run(open_journal: Open) -> None:
     assert first.cancel_requests(ASKED) == frozenset()
 
 
+@pytest.mark.parametrize("rests_first", [False, True])
+def test_a_request_outlives_a_rest_and_lets_the_run_go_on_at_once(open_journal: Open, rests_first: bool) -> None:
+    first, second = open_journal(), open_journal()
+    for run_id in ("r", "s"):
+        first.create(run_id, "w", 1.0, [])
+    first.append("s", 0, [], "waiting")
+    if rests_first:
+        first.append("r", 0, [], "waiting")
+    second.request_cancel("r")
+    if not rests_first:
+        first.append("r", 0, [], "waiting")
+    assert [info.run_id for info in second.runs(RunQuery(due=0.0))] == ["r"]
+    assert second.cancel_requests(ASKED) == frozenset(), "it is nobody's"
+    for run_id in ("r", "s"):
+        second.claim(run_id)
+    assert second.cancel_requests(ASKED) == {"r"}
+    second.append("r", 0, [], "waiting")
+    assert not second.info("r").has_mail
+
+
+def test_a_request_passes_to_whoever_takes_the_run_with_a_ticket(open_journal: Open) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [], ticket=1)
+    first.request_cancel("r")
+    second.claim("r", 2)
+    assert first.cancel_requests(ASKED) == frozenset()
+    assert second.cancel_requests(ASKED) == {"r"}
+
+
 # Deleting
 
 

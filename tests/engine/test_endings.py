@@ -138,6 +138,36 @@ def test_two_requests_through_the_journal_are_two_cancels() -> None:
     assert world.log == ["a was ended", "tidy was ended"]
 
 
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("document", [BOTH, {"nodes": BOTH["nodes"][:2]}])
+def test_a_request_that_nobody_saw_ends_the_run_when_it_is_taken_up(document: dict[str, Any], again: bool) -> None:
+    world = World(document)
+
+    async def hand_over(executor: Executor) -> None:
+        await world.until("a")
+        executor.stop("r", hand_over=True)
+
+    async def take_up() -> RunResult:
+        task = asyncio.create_task(world.executor().resume("r", world.plan, {}))
+        async with asyncio.timeout(30):
+            if document is BOTH:
+                await world.until("tidy")
+                if again:
+                    world.journal.request_cancel("r")
+                else:
+                    world.let_go("tidy")
+            return await task
+
+    go(world, hand_over)
+    world.journal.request_cancel("r")
+    world.log.clear()
+    world.observer.events.clear()
+    assert asyncio.run(take_up()).status == "cancelled"
+    has_finally = document is BOTH
+    assert world.log == ([] if not has_finally else ["tidy was ended"] if again else ["tidy", "tidied"])
+    assert world.ends == [*(["finally cancelled"] if has_finally else []), "RunCancelled"]
+
+
 def test_cancel_while_finally_runs_lets_it_finish() -> None:
     world = World(BOTH)
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from pflow.core.event import Event, RunStopped, StepAsked
 from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 from pflow.workspace.warm_workspace import WarmWorkspaces
@@ -67,3 +71,31 @@ def test_who_cancels_a_run_that_nobody_runs_hears_that_its_last_steps_did_not_ru
     with Workspace(Home(home)) as workspace:
         assert workspace.cancel(run_id) == "cancelled"
         assert "the steps of `finally` did not run: no process was running the run" in workspace.notices
+
+
+class Watching:
+    """Tells of events as they happen."""
+
+    def __init__(self, tell: Callable[[str, Event], None]) -> None:
+        self.notify = tell
+
+    def report(self, run_id: str, step: str, message: str) -> None:
+        """Nobody listens."""
+
+
+@pytest.mark.parametrize("moment", [StepAsked, RunStopped])
+def test_a_request_that_comes_as_the_run_goes_to_rest_is_not_lost(home: Path, tmp_path: Path, moment: type) -> None:
+    last = {"id": "last", "type": "write-file", "params": {"path": str(tmp_path / "last"), "content": "x"}}
+    asks = {"id": "ask", "type": "ask", "params": {"prompt": "Go on?", "choices": ["go"]}}
+    inner = {"id": "sub", "type": "workflow", "params": {"workflow": {"nodes": [asks]}}}
+    said: list[str] = []
+
+    def cancel(run_id: str, event: Event) -> None:
+        if isinstance(event, moment):
+            said.append(other.cancel(run_id))
+
+    with Workspace(Home(home)) as other, Workspace(Home(home), observer=Watching(cancel)) as workspace:
+        workspace.run({"nodes": [inner, last], "finally": "last"})
+        assert said == ["requested" if moment is StepAsked else "cancelled"]
+        assert workspace.runs()[0].status == "cancelled"
+    assert (tmp_path / "last").read_text() == "x"

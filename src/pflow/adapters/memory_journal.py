@@ -102,7 +102,8 @@ class MemoryJournal:
             raise ConflictError(f"run `{run_id}` is already running")
         if run.status == "damaged":
             raise DamagedError(f"run `{run_id}` is damaged")
-        run.owner, run.status, run.ended_at, run.cancel = self, "running", None, False
+        run.cancel = run.cancel and (run.status == "waiting" or ticket > 0)
+        run.owner, run.status, run.ended_at = self, "running", None
         run.wake_at, run.has_mail = None, False
         run.leased, run.ticket = ticket > 0, max(ticket, run.ticket)
         self.store.changes += 1
@@ -127,9 +128,9 @@ class MemoryJournal:
         run.add(records)
         self.store.changes += 1
         if status is not None and status != "running":
-            run.status, run.owner, run.cancel = status, None, False
+            run.status, run.owner, run.cancel = status, None, run.cancel and status == "waiting"
             run.ended_at = None if status == "waiting" else time.time()
-            run.wake_at, run.has_mail = wake_at, len(run.mail) > seen_mail
+            run.wake_at, run.has_mail = wake_at, len(run.mail) > seen_mail or run.cancel
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -189,9 +190,10 @@ class MemoryJournal:
         return str(self.store.changes)
 
     def request_cancel(self, run_id: str) -> None:
-        """Ask the owner to cancel the run."""
+        """Ask the owner, or whoever takes it up next, to cancel the run."""
         run = self._find(run_id)
-        run.cancel = run.status == "running"
+        run.cancel = run.status in ("running", "waiting")
+        run.has_mail = run.has_mail or run.status == "waiting"
         self.store.changes += 1
 
     def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:

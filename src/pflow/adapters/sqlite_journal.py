@@ -111,8 +111,8 @@ class SqliteJournal:
                 following = count_events(database, key)
                 database.execute(
                     "UPDATE runs SET owner = ?, leased = ?, ticket = max(ticket, ?), status = 'running', "
-                    "ended_at = NULL, cancel = 0, wake_at = NULL, mail = 0 WHERE key = ?",
-                    (owner, ticket > 0, ticket, key),
+                    "ended_at = NULL, cancel = cancel AND ?, wake_at = NULL, mail = 0 WHERE key = ?",
+                    (owner, ticket > 0, ticket, ticket > 0 or status == "waiting", key),
                 )
             self._owned[run_id] = _Owned(key, following)
             return following
@@ -223,10 +223,14 @@ class SqliteJournal:
         return self.database.version()
 
     def request_cancel(self, run_id: str) -> None:
-        """Ask the owner, whichever process it is, to cancel the run."""
+        """Ask the owner, or whoever takes it up next, to cancel the run."""
         with self.database.writing() as database:
             key = find_run(database, run_id)[0]
-            database.execute("UPDATE runs SET cancel = 1 WHERE key = ? AND status = 'running'", (key,))
+            database.execute(
+                "UPDATE runs SET cancel = 1, mail = mail OR status = 'waiting' "
+                "WHERE key = ? AND status IN ('running', 'waiting')",
+                (key,),
+            )
 
     def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:
         """Those of these runs of ours that were asked to be cancelled."""

@@ -73,11 +73,12 @@ def append_all(
             raise taken_over()
         insert(database, key, seq, records)
         if rest is not None:
-            ended_at = None if rest.status == "waiting" else time.time()
+            waits = rest.status == "waiting"
+            ended_at = None if waits else time.time()
             database.execute(
-                "UPDATE runs SET status = ?, ended_at = ?, owner = NULL, cancel = 0, wake_at = ?, "
-                "mail = (SELECT count(*) FROM inbox WHERE run = ?) > ? WHERE key = ?",
-                (rest.status, ended_at, rest.wake_at, key, rest.seen_mail, key),
+                "UPDATE runs SET status = ?, ended_at = ?, owner = NULL, cancel = cancel AND ?, wake_at = ?, "
+                "mail = (SELECT count(*) FROM inbox WHERE run = ?) > ? OR cancel AND ? WHERE key = ?",
+                (rest.status, ended_at, waits, rest.wake_at, key, rest.seen_mail, waits, key),
             )
 
 

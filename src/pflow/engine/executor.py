@@ -23,14 +23,14 @@ from pflow.engine.ending.parts import describe_outputs, end_of, is_halted
 from pflow.engine.history import History, in_doubt, withheld_need
 from pflow.engine.plan import Plan
 from pflow.engine.ports import AT_ONCE, Asker, Cache, Journal, Observer, Services, Spread, Staying
-from pflow.engine.result import RunResult, lost_items
+from pflow.engine.result import RunResult, result_of
 from pflow.engine.run import Run, Shared
 from pflow.engine.scope import Scope
 from pflow.engine.thread import Threads
 from pflow.engine.value import withheld_error
 
 if TYPE_CHECKING:
-    from pflow.core.event import Cause
+    from pflow.core.event import Cause, StepFailed
     from pflow.engine.again.items import Items
     from pflow.engine.again.origin import Origin
     from pflow.engine.again.settle import Verdict
@@ -197,9 +197,15 @@ class Executor:
         run.seq = self._shared.journal.claim(run_id, self._ticket)
         try:
             run.history = run.recall()
+            only_waits = run.history.only_waits
             run.history.waited |= self._driven  # what had failed runs again only if somebody resumes the run
             check_open(run.history, run_id, starts_over)  # another process may have ended it since
             doubts = in_doubt(plan, run.history)
+            is_unwanted = not self._records_only and bool(self._shared.journal.cancel_requests((run_id,)))
+            ends = ends or (is_unwanted and only_waits and not doubts)
+            is_over = is_unwanted and not ends
+            if is_over:
+                doubts = []  # nothing runs again
             if doubts and not rerun_in_doubt:
                 from pflow.engine.again.settle import doubt_error  # lazy: only for this error
 
@@ -233,7 +239,9 @@ class Executor:
             run.edited = True
             run.history.start_over(again or {}, keeps_failures=bool(again))
         run.emit(resumed)
-        return await self._drive(run, Scope(run, plan, inputs))
+        if is_over:
+            self._cancelled.add(run_id)
+        return await self._drive(run, Scope(run, plan, inputs, is_over=is_over))
 
     def settle(self, run_id: str, plan: Plan, verdicts: Sequence[Verdict], by: str) -> list[str]:
         """Record what became of steps in doubt; returns those that are still in doubt."""
@@ -348,11 +356,10 @@ class Executor:
                     run.waits.tick()
 
     def _conclude(self, run: Run, scope: Scope, task: asyncio.Task[None], ms: float) -> RunResult:
-        state, now = scope.state, time.time()
+        now = time.time()
         outputs: Mapping[str, object] = {}
         error: Mapping[str, object] | None = None
-        failed_node: str | None = None
-        params: object = None
+        failed: StepFailed | None = None
         end = end_of(scope)
         if run.run_id in self._cancelled or (end.status == "cancelled" and not is_halted(scope)):
             self._cancelled.discard(run.run_id)
@@ -373,9 +380,7 @@ class Executor:
         elif (failure := task.exception()) is not None:
             raise failure
         elif end.status == "failed":
-            status, error = "failed", end.error
-            if end.failed is not None:
-                failed_node, params = end.failed.step, end.failed.params
+            status, error, failed = "failed", end.error, end.failed
             run.emit(RunFailed(error=error, at=now), status="failed")
         else:
             try:
@@ -385,24 +390,7 @@ class Executor:
             except PflowError as problem:
                 status, error = "failed", describe_outputs(scope, problem)
                 run.emit(RunFailed(error=error, at=now), status="failed")
-        return RunResult(
-            run_id=run.run_id,
-            status=status,
-            outputs=outputs,
-            error=error,
-            failed_node=failed_node,
-            params=params,
-            completed=tuple(state.completed),
-            steps=run.steps,
-            duration_ms=ms,
-            store=scope.names.store(),
-            reused=tuple(run.reused),
-            reran=tuple(run.reran),
-            failed_items=tuple(lost_items(run)),
-            failed_in_sections=tuple((section, one.step, one.error) for section, one in run.lost_in_sections),
-            waiting=run.waits.left or () if run.waits is not None and status == "waiting" else (),
-            spent=run.history.spending.total if run.history.spending is not None else None,
-        )
+        return result_of(scope, status=status, outputs=outputs, error=error, failed=failed, ms=ms)
 
 
 def _complete(run: Run, scope: Scope, outputs: Mapping[str, object], at: float) -> None:

@@ -187,6 +187,11 @@ class History:
         self.turns[place] = self.turns.get(place, 0) + 1
         return True
 
+    @property
+    def only_waits(self) -> bool:
+        """Whether the run was left because all that was under way in its main part waited for something."""
+        return self.waited and bool(self.asked) and not self.ending
+
     def is_waiting(self, step: str) -> bool:
         """Whether a step, or something in it, had asked and has no answer."""
         inside = (f"{step}/", f"{step}[")

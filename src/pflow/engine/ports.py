@@ -166,6 +166,8 @@ class Journal(Protocol):
         A `ticket` above 0 says that somebody hands out each run to one owner at a time, with higher numbers later on.
         A higher ticket than any before takes the run from whoever has it, alive or not; a lower one is refused, as is
         the same one while the run has an owner. Who has a run by ticket counts as alive until the run ends or is taken.
+
+        A request to cancel is kept if the run waited, or is taken with a ticket; of one that ended, it is forgotten.
         """
 
     def append(
@@ -182,7 +184,8 @@ class Journal(Protocol):
 
         Raises `ConflictError` when `seq` is not the next number or the run is no longer ours. A `status`
         other than `running` ends our ownership in the same transaction. `wake_at` is when a `waiting` run can go on;
-        it can go on at once if more was delivered to it than the `seen_mail` that it has taken into account.
+        it can go on at once if more was delivered to it than the `seen_mail` that it has taken into account, or if it
+        was asked to be cancelled.
         """
 
     def together(self) -> AbstractContextManager[None]:
@@ -210,7 +213,7 @@ class Journal(Protocol):
         """A string that changes whenever any process has stored something."""
 
     def request_cancel(self, run_id: str) -> None:
-        """Ask the owner, whichever process it is, to cancel the run."""
+        """Ask the owner, whichever process it is, to cancel the run; of one that waits, whoever takes it up next."""
 
     def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:
         """Those of these runs of ours that were asked to be cancelled: each request is told once."""

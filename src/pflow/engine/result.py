@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from pflow.core.event import StepAsked, StepCompleted
+from pflow.core.event import StepAsked, StepCompleted, StepFailed
 from pflow.core.frozen import Frozen
 
 if TYPE_CHECKING:
     from pflow.engine.model.spending import Spent
     from pflow.engine.run import Run
+    from pflow.engine.scope import Scope
 
 
 class RunResult(Frozen):
@@ -40,6 +41,37 @@ class RunResult(Frozen):
     failed_in_sections: tuple[tuple[str, str, Mapping[str, object]], ...] = ()
     waiting: tuple[StepAsked, ...] = ()
     spent: Spent | None = None
+
+
+def result_of(
+    scope: Scope,
+    *,
+    status: str,
+    outputs: Mapping[str, object],
+    error: Mapping[str, object] | None,
+    failed: StepFailed | None,
+    ms: float,
+) -> RunResult:
+    """What this process has to tell of a run, from the scope of its document."""
+    run = scope.run
+    return RunResult(
+        run_id=run.run_id,
+        status=status,
+        outputs=outputs,
+        error=error,
+        failed_node=failed.step if failed is not None else None,
+        params=failed.params if failed is not None else None,
+        completed=tuple(scope.state.completed),
+        steps=run.steps,
+        duration_ms=ms,
+        store=scope.names.store(),
+        reused=tuple(run.reused),
+        reran=tuple(run.reran),
+        failed_items=tuple(lost_items(run)),
+        failed_in_sections=tuple((section, one.step, one.error) for section, one in run.lost_in_sections),
+        waiting=run.waits.left or () if run.waits is not None and status == "waiting" else (),
+        spent=run.history.spending.total if run.history.spending is not None else None,
+    )
 
 
 def lost_items(run: Run) -> Iterator[tuple[str, int, int]]:

@@ -52,6 +52,7 @@ class Scope:
         depth: int = 0,
         seed: Mapping[str, object] | None = None,
         paused: Pausable | None = None,
+        is_over: bool = False,
     ) -> None:
         self.run = run
         self.plan = plan
@@ -59,6 +60,9 @@ class Scope:
         self.state = ScopeState(plan, prefix, run.history.real)
         self.names = Names(self.state, inputs, seed, run.about, run.kept.seen_by(plan))
         self.limit: TimeLimit | None = None
+        self.is_over = is_over
+        """Whether nothing more of the main part may start, because the run was cancelled while nobody drove it."""
+
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.group: Group | None = self._group_steps(paused) if plan.may_wait else None
         if plan.budget is not None:
@@ -116,7 +120,7 @@ class Scope:
         return launches
 
     def _may_start(self) -> bool:
-        if self.run.stopping or self.state.failed:
+        if self.run.stopping or self.state.failed or (self.is_over and self.state.ending is None):
             return False
         return self.limit is None or not (self.state.waiting and self.limit.is_over())
 

@@ -185,7 +185,7 @@ class PostgresJournal:
             return str(session.often(rows.VERSION)[0][0])
 
     def request_cancel(self, run_id: str) -> None:
-        """Ask the owner, whichever process it is, to cancel the run."""
+        """Ask the owner, or whoever takes it up next, to cancel the run."""
         with self._using() as session:
             if not self._named(session, rows.REQUEST_CANCEL, run_id):
                 raise _missing(run_id)

@@ -46,14 +46,16 @@ APPEND = f"""WITH ours AS (
 
 REST = f"""WITH ours AS (
     UPDATE pflow.runs SET next = next + cardinality($3::text[]), status = $8, owner = NULL, leased = false,
-        cancel = false, wake_at = $9::float8, mail = delivered > $10::integer,
+        cancel = cancel AND $8 = 'waiting', wake_at = $9::float8,
+        mail = delivered > $10::integer OR cancel AND $8 = 'waiting',
         ended_at = CASE WHEN $8 <> 'waiting' THEN extract(epoch FROM clock_timestamp())::float8 END
     WHERE key = $6::bigint AND owner = $7::bigint AND next = $5::integer RETURNING key),
 {RECORDS}"""
 """An append that ends the ownership. The server's clock says when, as the machines may differ."""
 
 CLAIM = f"""UPDATE pflow.runs SET owner = $2::bigint, leased = $3::bigint > 0, ticket = greatest(ticket, $3::bigint),
-    status = 'running', ended_at = NULL, cancel = false, wake_at = NULL, mail = false
+    status = 'running', ended_at = NULL, cancel = cancel AND (status = 'waiting' OR $3::bigint > 0),
+    wake_at = NULL, mail = false
 WHERE run_id = $1 AND status <> 'damaged' AND CASE WHEN $3::bigint > 0
     THEN ticket < $3::bigint OR (ticket = $3::bigint AND owner IS NULL) ELSE NOT {_ALIVE} END
 RETURNING key, next"""
@@ -74,7 +76,8 @@ _FIELDS = f"key, run_id, workflow, status, started_at, ended_at, next, {_ALIVE},
 INFO = f"SELECT {_FIELDS} FROM pflow.runs WHERE run_id = $1"
 LOCKED = f"SELECT {_FIELDS} FROM pflow.runs WHERE run_id = ANY($1::text[]) ORDER BY key FOR UPDATE"
 
-REQUEST_CANCEL = "UPDATE pflow.runs SET cancel = status = 'running' WHERE run_id = $1 RETURNING key"
+REQUEST_CANCEL = """UPDATE pflow.runs SET cancel = status IN ('running', 'waiting'), mail = mail OR status = 'waiting'
+WHERE run_id = $1 RETURNING key"""
 CANCEL_REQUESTS = """UPDATE pflow.runs SET cancel = false
 WHERE cancel AND owner = $1::bigint AND run_id = ANY($2::text[]) RETURNING run_id"""
 

@@ -47,13 +47,17 @@ async def _see_sections(scope: Scope) -> None:
     task = asyncio.current_task()
     assert task is not None
     before = task.cancelling()
+
+    def cancels() -> int:
+        return task.cancelling() - before + scope.is_over
+
     while True:
         try:
-            await scope.run_live(hold=lambda: _is_final(scope) and task.cancelling() - before == 1)
+            await scope.run_live(hold=lambda: _is_final(scope) and cancels() == 1)
         except asyncio.CancelledError:
-            if scope.run.stopping or task.cancelling() - before > 1 or not _may_follow(scope):
+            if scope.run.stopping or cancels() > 1 or not _may_follow(scope):
                 raise
-        cancelled = task.cancelling() > before
+        cancelled = cancels() > 0
         section = next_section(scope, cancelled=cancelled)
         if section is None or scope.run.stopping:
             break

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from pflow.core.errors import ConflictError, NotFoundError, PflowError, UsageError
 from pflow.engine.plan import Plan
+from pflow.engine.ports import RunInfo
 from pflow.execution.begin import bind_again, check_again, read_history
 from pflow.execution.live_run import LiveRun
 from pflow.execution.place.transaction import at_once
@@ -18,28 +19,45 @@ def cancel_run(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> str:
 
     Of a run that waits, the steps of `finally` run first; if they cannot, or nobody runs the run, `say` is told.
     """
-    info = wiring.journal.info(run_id)
-    if info.status in ("completed", "cancelled"):
-        raise UsageError(f"run `{run_id}` is {info.status} already")
-    if not info.alive:
-        try:
-            waits_far = info.status == "waiting" and wiring.has_workers
-            if waits_far and _has_last_steps(wiring, run_id) and wiring.dispatch.end(run_id):
-                return "requested"
-            if info.status != "waiting" or not _end_waiting(wiring, run_id, say):
-                with at_once(wiring):
-                    wiring.executor(None).cancel_orphan(run_id)
-            if wiring.place is not None:
-                wiring.dispatch.cancel(run_id)  # so that whoever waits with it sees that it has ended
-                _cancel_items(wiring, run_id, say)
-            if info.status in ("running", "stopped") and _lacks_finally(wiring, run_id):
-                say("the steps of `finally` did not run: no process was running the run")
-            return "cancelled"
-        except ConflictError:
-            pass  # somebody has just taken it up
+    done = ""
+    while not done:
+        info = wiring.journal.info(run_id)
+        if info.status in ("completed", "cancelled"):
+            raise UsageError(f"run `{run_id}` is {info.status} already")
+        done = "" if info.alive else _end_unowned(wiring, info, say)
+        if not done:
+            done = _request(wiring, run_id)
+    return done
+
+
+def _end_unowned(wiring: Wiring, info: RunInfo, say: Callable[[str], None]) -> str:
+    """Cancel a run that no process has; what became of that, or "" if somebody has just taken it up."""
+    run_id = info.run_id
+    try:
+        waits_far = info.status == "waiting" and wiring.has_workers
+        if waits_far and _has_last_steps(wiring, run_id) and wiring.dispatch.end(run_id):
+            return "requested"
+        if info.status != "waiting" or not _end_waiting(wiring, run_id, say):
+            with at_once(wiring):
+                wiring.executor(None).cancel_orphan(run_id)
+    except ConflictError:
+        return ""
+    if wiring.place is not None:
+        wiring.dispatch.cancel(run_id)  # so that whoever waits with it sees that it has ended
+        _cancel_items(wiring, run_id, say)
+    if info.status in ("running", "stopped") and _lacks_finally(wiring, run_id):
+        say("the steps of `finally` did not run: no process was running the run")
+    return "cancelled"
+
+
+def _request(wiring: Wiring, run_id: str) -> str:
+    """Ask the process that has a run to cancel it; what became of that, or "" if that process has just left it."""
     wiring.journal.request_cancel(run_id)
     wiring.dispatch.cancel(run_id)
-    return "requested"
+    info = wiring.journal.info(run_id)
+    if info.status == "cancelled":
+        return "cancelled"
+    return "requested" if info.alive or info.status == "completed" or wiring.has_workers else ""
 
 
 def _cancel_items(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> None:
@@ -67,7 +85,7 @@ def _end_waiting(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> boo
 def _last_steps(wiring: Wiring, run_id: str) -> LiveRun | None:
     """The end of a run that only waits; None if its document does not say what is to be done then."""
     history = read_history(wiring, run_id, {})
-    if not history.waited or not history.asked or history.ending:
+    if not history.only_waits:
         return None
     plan = check_again(wiring, run_id, history).ready()
     inputs = bind_again(wiring, plan, history, {}, text=False)
