@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -233,6 +234,14 @@ def test_the_settings_of_a_repository_are_not_read(workspace: Workspace, work: P
         assert_refused(run(workspace, "read-file", path=name))
     assert run(workspace, "read-file", path=str(plant(work / ".git/HEAD"))).success
     assert run(workspace, "read-file", path=str(plant(work / "config"))).success
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="the folders are those of Linux")
+def test_what_is_protected_elsewhere_is_protected_in_memory(workspace: Workspace, work: Path) -> None:
+    with TemporaryDirectory(dir="/dev/shm") as memory:
+        settings, notes = plant(Path(memory, ".git/config")), plant(Path(memory, "notes"))
+        assert_refused(run(workspace, "read-file", path=str(settings)))
+        assert run(workspace, "read-file", path=str(notes)).success
 
 
 def test_a_list_leaves_protected_directories_out(workspace: Workspace, work: Path, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def _unchangeable(layout: Layout, path: str) -> Place | None:
     """The place at `path` that steps do not change."""
     if git_place.is_git(path):
         return Place(GIT, path)
-    if any(inside(path, folder) for folder in ("/proc", "/sys", "/dev")) and not inside(path, "/dev/shm"):
+    if _is_kernels(path, ("/proc", "/sys", "/dev")):
         return Place(KERNEL, path)
     if any(inside(path, home) for home in layout.homes_for(path)) and not _is_own(path):
         return Place(OWN, path)
@@ -142,11 +142,16 @@ def _unreadable(layout: Layout, path: str) -> Place | None:
     for home in layout.homes_for(path):
         if inside(path, home) and not any(inside(path, f"{home}{os.sep}{name}") for name in _HANDED_OUT):
             return Place(f"{OWN}, which holds secrets", home, _ASK_FOR_SECRETS)
-    if any(inside(path, folder) for folder in _KERNEL) and path not in READABLE_KERNEL:
-        return None if inside(path, "/dev/shm") else Place(KERNEL, path, _USE_SHELL)
+    if _is_kernels(path, _KERNEL) and path not in READABLE_KERNEL:
+        return Place(KERNEL, path, _USE_SHELL)
     if git_place.is_settings(path):
         return Place("git settings, which may hold tokens", path)
     return layout.named(path, changes=False)
+
+
+def _is_kernels(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path leads to files of the kernel's; those in `/dev/shm` are files like all others."""
+    return any(inside(path, folder) for folder in folders) and not inside(path, "/dev/shm")
 
 
 def _met(met: frozenset[Identity], path: str, layout: Layout, places: Iterable[Place]) -> Place | None:
