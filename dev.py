@@ -37,8 +37,11 @@ PYTHON = python_of(VENV)
 STAMP = VENV / "pflow-setup"
 TOOLS = ("pflow", "pytest", "ruff", "mypy", "lint-imports")
 
-PARALLEL = ("-n", "auto", "--dist", "worksteal")
-"""One worker per core; each takes over tests of the others once it has run its own."""
+PARALLEL = ("-n", str((os.cpu_count() or 1) + 2), "--dist", "worksteal")
+"""More workers than cores, as tests often wait; each takes over tests of the others once it has run its own."""
+
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+"""A file system in memory, and how much of it must be free for what tests write."""
 
 STAGES = {
     "lint": ("ruff", "check"),
@@ -142,7 +145,19 @@ def test(args: list[str]) -> int:
     """test [--slow] [ARGS…]   install what tests need and run them, with --slow all; arguments go to pytest"""
     os.chdir(ROOT)
     os.environ.setdefault(dev_needs.MODE, "install")
+    if "--slow" not in args and has_room():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     return become([str(PYTHON), "-m", "pytest", *pytest_arguments(args)])
+
+
+def has_room() -> bool:
+    """Whether tests can write into memory, which saves a fifth of their time. The whole suite writes to the disk."""
+    try:
+        found = os.statvfs(MEMORY)
+    except (AttributeError, OSError):  # Windows knows no such call
+        return False
+    free = found.f_bavail * found.f_frsize >= ROOM
+    return free and os.access(MEMORY, os.W_OK) and not found.f_flag & os.ST_NOEXEC
 
 
 def pytest_arguments(args: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from pathlib import Path
@@ -9,24 +10,32 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import quick
 from tests.cluster import a_place, crashing, postgres
 from tests.needs import Needs
 from tests.spec.manifest import load_entries
 
 __all__ = ["a_place", "crashing", "postgres"]
 
-settings.register_profile(
-    "pflow",
-    deadline=None,  # a busy machine is no failure
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize="CI" in os.environ,
-    print_blob=True,
-)
-settings.load_profile("pflow")
-
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Needs(), "needs")
+    quick.configure(config)
+    settings.register_profile(
+        "pflow",
+        deadline=None,  # a busy machine is no failure
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize="CI" in os.environ,
+        print_blob=True,
+        max_examples=quick.examples(100),
+    )
+    settings.load_profile("pflow")
+
+
+def pytest_collection_finish() -> None:
+    """Search for garbage as seldom as the program does, and never among the tests: it takes a twentieth of a run."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(autouse=True)

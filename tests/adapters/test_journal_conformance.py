@@ -16,6 +16,7 @@ from pflow.core.errors import ConflictError, ExistsError, NotFoundError, PflowEr
 from pflow.engine.ports import Journal, Mail, Record, RunInfo, RunQuery, Status
 from pflow.testing import MemoryJournal, MemoryStore
 from tests.adapters.stores import open_on_one_store
+from tests.quick import examples
 
 A, B, C = (Record(kind, f'{{"kind":"{kind}"}}'.encode()) for kind in "ABC")
 LARGE = bytes(range(256)) * 400
@@ -520,7 +521,7 @@ def open_fresh(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     return empty
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_sequence_of_calls_looks_the_same_in_every_journal(
     open_fresh: Callable[[], Open], data: st.DataObject

@@ -28,6 +28,7 @@ from pflow.core.errors import (
 )
 from pflow.engine.ports import Record, Status
 from tests.core.file.forking import in_child, killed_while, together
+from tests.quick import examples
 
 A, B, C = (Record(kind, f'{{"kind":"{kind}"}}'.encode()) for kind in "ABC")
 MEGABYTE = 1 << 20
@@ -348,7 +349,7 @@ USER_VERSION = slice(60, 64)
 """Where the header of an SQLite file has the version of its tables."""
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=40)), min_size=1, max_size=4))
 def test_whatever_is_damaged_only_typed_errors_come_and_new_runs_go_on(
     tmp_path_factory: pytest.TempPathFactory, damages: list[tuple[float, bytes]]

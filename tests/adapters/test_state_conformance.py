@@ -14,6 +14,7 @@ from pflow.core.errors import ExistsError, StateConflict, StorageError
 from pflow.engine.ports import STATE_VERSIONS, Decide, Journal, Record, StateStore, StateVersion
 from pflow.testing import MemoryJournal
 from tests.adapters.stores import open_on_one_store
+from tests.quick import examples
 
 Open = Callable[[], Journal]
 
@@ -229,7 +230,7 @@ def test_a_closed_journal_keeps_nothing(journal: Journal) -> None:
         st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.sampled_from([None, b"1", b"2"])), max_size=60
     )
 )
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_both_stores_keep_the_same(
     tmp_path_factory: pytest.TempPathFactory, sets: list[tuple[str, str, bytes]]
 ) -> None:

@@ -118,7 +118,7 @@ def test_a_check_runs_every_stage_and_sums_up(
         "ran lint-imports --no-cache --no-logo",
         "ran python dev_wheel.py",
         "ran python dev_needs.py",
-        "ran pytest -n auto --dist worksteal",
+        f"ran pytest {' '.join(dev.PARALLEL)}",
     ]
     summary = [line.split()[:2] for line in err.split("──\n")[1].splitlines()]
     assert summary == [

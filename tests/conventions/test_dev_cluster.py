@@ -80,6 +80,7 @@ def test_what_was_kept_ends_with_its_keeper() -> None:
     shutil.rmtree(folder)  # there is nobody left who would
 
 
+@pytest.mark.slow
 @pytest.mark.needs("postgres", "temporal")
 def test_a_cluster_says_how_to_use_it_and_leaves_nothing_behind() -> None:
     folder = Path(tempfile.mkdtemp())  # which the user that Postgres runs as can reach

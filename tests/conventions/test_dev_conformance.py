@@ -133,6 +133,7 @@ def test_scenarios_can_be_named_and_the_page_is_left_then(checkout: Checkout) ->
     assert checkout.run("nonsense") == (2, ["no part `nonsense`; there are: client, server, hosts"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("node", "packages"), [("v22.1.0", 2), ("v20.20.2", 3)])
 def test_the_suite_is_installed_once_with_a_node_where_that_is_too_old(
     checkout: Checkout, node: str, packages: int

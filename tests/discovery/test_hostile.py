@@ -13,6 +13,7 @@ from pflow.planning.query_word import MOST_ASKED, split_query, split_text
 from pflow.registry.registry import Registry
 from pflow.workspace import Workspace
 from tests.discovery.recall import entries
+from tests.quick import examples
 
 QUERIES = {
     "operators": 'file AND NOT "read" OR NEAR(read file, 2) ^name : {a b} + c*',
@@ -48,7 +49,7 @@ def test_operators_do_not_operate(place: Home, query: str) -> None:
     assert "read-file" in [hit.name for hit in Discovery(place).find(query).hits[:2]]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(max_size=60))
 @example("Ａ\u0301 ǅ ﬁ 𞤀 ꟊ")
 @example("OR")

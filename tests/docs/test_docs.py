@@ -79,7 +79,12 @@ def first_cells(page: str, name: str) -> list[str]:
     return [name for row in rows(page, name) for name in CELL.findall(row[0])]
 
 
-@pytest.mark.parametrize("page", PAGES)
+LONG = ("asking.md", "cli.md", "documents.md", "mcp.md", "runs.md", "state.md")
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.slow] if page in LONG else []) for page in PAGES]
+)
 def test_every_example_behaves_as_the_page_says(page: str, tmp_path: Path) -> None:
     session = Session(tmp_path)
     blocks = blocks_of(read_page(page))

@@ -11,6 +11,7 @@ from pflow.core.template.template import compile_value
 from pflow.engine.frontier import Frontier
 from pflow.engine.graph import back_edges, reach_through_loops, reached_from
 from pflow.engine.plan import Plan, PlanNode
+from tests.quick import examples
 
 Graph = list[list[int]]
 
@@ -57,7 +58,7 @@ def plainly_ready(graph: Graph, waiting: set[int], running: set[int]) -> list[in
     )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(graphs(), st.data())
 def test_the_counted_rule_is_the_written_one(graph: Graph, data: st.DataObject) -> None:
     plan = plan_of(graph)
@@ -86,7 +87,7 @@ def test_the_counted_rule_is_the_written_one(graph: Graph, data: st.DataObject) 
     assert (set(frontier.waiting), set(frontier.running)) == (waiting, running)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(graphs())
 def test_what_can_run_after_each_node_is_found_through_loops(graph: Graph) -> None:
     masks = reach_through_loops(graph)

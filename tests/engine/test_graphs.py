@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pocketflow import AsyncNode, Node
 
 from tests.engine.building import plan_of, run_plan
+from tests.quick import examples
 
 
 class Say(AsyncNode):
@@ -68,7 +69,7 @@ def reference(document: dict[str, Any]) -> dict[str, str]:
     return said
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(graphs())
 def test_every_reachable_node_runs_once_after_its_live_predecessors(document: dict[str, Any]) -> None:
     expected = reference(document)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 from tests.execution.random_document import DocumentMaker, inputs
+from tests.quick import examples
 
 ALLOWED = (
     "by zero",
@@ -42,7 +43,7 @@ def test_what_passes_checking_fails_in_no_run_by_types_names_or_absence(home: Pa
     with Workspace(Home(home)) as workspace:
 
         @given(seed=st.integers(0, 2**32))
-        @settings(max_examples=250)
+        @settings(max_examples=examples(250))
         def runs(seed: int) -> None:
             run_checked(workspace, seed)
 

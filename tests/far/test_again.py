@@ -35,6 +35,7 @@ class Keeper(Node):
 pytestmark = pytest.mark.needs("postgres", "temporal")
 
 
+@pytest.mark.slow
 def test_items_that_failed_run_again_at_the_place(far: Far) -> None:
     far.worker()
     code = "import pathlib\nif n == 2 and not pathlib.Path(flag).exists():\n    raise ValueError('two')\nresult = n"
@@ -60,6 +61,7 @@ def test_a_fork_goes_on_from_a_step_at_the_place(far: Far) -> None:
     assert far.scene.did() == ["a", "b", "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lease", [3])  # it waits until that is over
 def test_a_takeover_says_which_files_of_the_run_are_gone(far: Far) -> None:
     first = far.worker()

@@ -40,6 +40,7 @@ def test_a_run_can_be_cancelled_after_the_database_was_away_during_a_step(far: F
     assert far.scene.did() == []
 
 
+@pytest.mark.slow
 def test_a_worker_says_once_that_temporal_is_away_and_once_that_it_is_back(far: Far) -> None:
     worker = far.worker()
     temporal = far.cluster.temporal

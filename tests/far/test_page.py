@@ -51,6 +51,7 @@ def see(locator: Any) -> Any:
     return Patient()
 
 
+@pytest.mark.slow
 def test_runs_of_workers_are_shown_live_answered_and_cancelled_in_the_page(far: Far) -> None:
     worker = far.worker()
     asking = far.scene.write(

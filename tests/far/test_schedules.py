@@ -226,6 +226,7 @@ def test_a_run_that_takes_longer_than_its_timeout_is_stopped_and_a_person_may_go
     assert far.scene.did() == ["a", "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lease", [3])  # it waits until that is over
 def test_a_run_of_a_schedule_survives_its_worker(far: Far) -> None:
     first = far.worker()

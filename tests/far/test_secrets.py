@@ -85,6 +85,7 @@ def dump(far: Far) -> bytes:
     return b"\n".join([text.encode(), *(bytes.fromhex(found) for found in re.findall(r"\\x((?:[0-9a-f]{2})+)", text))])
 
 
+@pytest.mark.slow
 def test_a_secret_that_a_worker_looks_up_is_found_nowhere_afterwards(far: Far, tmp_path: Path, service: Echo) -> None:
     assert far.pflow("settings", "set", "http.allow_hosts", "127.0.0.1").code == 0
     other = tmp_path / "other"

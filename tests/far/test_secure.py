@@ -26,6 +26,7 @@ pytestmark = pytest.mark.needs("postgres", "temporal")
 KEY = "the-key-that-nobody-sees"
 
 
+@pytest.mark.slow
 @pytest.mark.needs("openssl")
 def test_temporal_behind_tls_is_verified_and_shown_a_certificate(far: Far, tmp_path: Path) -> None:
     make_certificates(tmp_path)
@@ -67,6 +68,7 @@ def test_the_api_key_of_temporal_is_a_credential_that_is_sent_and_not_shown(far:
     assert KEY not in "".join(told)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("pgbouncer")
 def test_workers_and_commands_reach_their_database_through_a_pooler_in_transaction_mode(far: Far) -> None:
     pooler = dev_cluster.Pooler(far.cluster.keeper, far.cluster.postgres)

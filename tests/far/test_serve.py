@@ -79,6 +79,7 @@ def test_a_place_that_is_not_there_is_named_before_a_client_comes(far: Far) -> N
     assert "there is no place `nowhere`" in said.err
 
 
+@pytest.mark.slow
 def test_agents_that_connect_over_http_have_the_same(far: Far) -> None:
     worker = far.worker()
     served = Served(far.home, "--on", "dev", bounds=None, **far.cluster.environment(far.home))

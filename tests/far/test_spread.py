@@ -77,6 +77,7 @@ def test_the_first_failure_ends_a_batch_that_stops_on_errors(far: Far) -> None:
     assert len(children(far, said.json["checkpoint"]["run_id"])) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lease", [3])  # it waits until that is over
 def test_no_item_is_begun_twice_when_the_worker_of_the_batch_is_killed(far: Far) -> None:
     first = far.worker()

@@ -15,6 +15,7 @@ from tests.robust.world import until
 pytestmark = pytest.mark.needs("postgres", "temporal", "mcp-servers")
 
 
+@pytest.mark.slow
 def test_tasks_give_the_same_at_a_place_as_at_home(far: Far, tmp_path: Path) -> None:
     folder = fixtures.make(tmp_path / "tasks")
     assert far.pflow("mcp", "import", str(fixtures.configure(folder))).code == 0

@@ -30,6 +30,7 @@ def commands() -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in lines]
 
 
+@pytest.mark.slow
 def test_ten_commands_lead_from_one_machine_to_three(cluster: Cluster, tmp_path: Path) -> None:
     found = commands()
     assert len(found) == 10

@@ -91,6 +91,7 @@ def test_workers_are_listed_from_their_start_to_their_end(far: Far) -> None:
     assert listed(far) == []
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_killed_is_shown_as_gone_after_some_leases(far: Far) -> None:
     far.pflow("settings", "set", "on.dev.lease", "1")
     far.worker().end(signal.SIGKILL)
@@ -109,6 +110,7 @@ def test_a_run_is_refused_while_nobody_works_there(far: Far, tmp_path: Path) -> 
     assert far.pflow("run", document, "--on", "dev").code == 0
 
 
+@pytest.mark.slow
 def test_a_run_is_refused_that_needs_a_node_type_which_no_worker_has(far: Far, tmp_path: Path) -> None:
     document = write(tmp_path, OWN)
     other = tmp_path / "other"

@@ -61,6 +61,7 @@ def test_what_a_killed_worker_did_is_asked_about_and_settled(far: Far) -> None:
     assert len(far.scene.until_began("b")) == 1
 
 
+@pytest.mark.slow
 def test_a_request_that_is_sent_again_by_another_worker_carries_the_same_idempotency_key(far: Far) -> None:
     with slow_service() as service:
         assert far.pflow("settings", "set", "http.allow_hosts", "127.0.0.1").code == 0
@@ -79,6 +80,7 @@ def test_a_request_that_is_sent_again_by_another_worker_carries_the_same_idempot
     assert service.keys[0] == service.keys[1] != ""
 
 
+@pytest.mark.slow
 def test_clocks_that_differ_by_hours_decide_nothing_about_who_has_a_run(far: Far) -> None:
     clocks = [far.scene.folder / name for name in ("ahead", "behind")]
     for clock, hours in zip(clocks, (5, -5), strict=True):

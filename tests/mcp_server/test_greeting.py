@@ -21,6 +21,7 @@ from pflow.mcp_server.sdk_stream import Incoming, Outgoing
 from pflow.mcp_server.tool_server import PflowServer
 from tests.mcp_server.client import COMMAND
 from tests.mcp_server.raw import INITIALIZE, MODERN_META, Raw
+from tests.quick import examples
 
 Json = dict[str, Any]
 
@@ -190,7 +191,9 @@ def openings(draw: st.DrawFn) -> list[Json]:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(messages=openings())
 def test_whatever_is_answered_without_the_sdk_is_what_the_sdk_answers(home: Path, messages: list[Json]) -> None:
@@ -288,6 +291,7 @@ def test_a_client_that_only_looks_can_leave_at_once(raw: Callable[..., Raw]) -> 
     assert server.end() == (0, b"")
 
 
+@pytest.mark.slow
 def test_what_comes_after_many_long_answers_is_answered_though_the_client_has_closed_its_end(home: Path) -> None:
     listings = [{"id": number, "method": "tools/list"} for number in range(4, 1500)]
     asked = lines([*LEGACY_START, *listings, {"id": "last", "method": "tools/call", "params": CALL}])
@@ -307,6 +311,7 @@ def test_a_signal_ends_a_server_that_still_loads_the_sdk(raw: Callable[..., Raw]
     assert server.end() == (code, b"")
 
 
+@pytest.mark.slow
 def test_hundreds_of_requests_that_wait_for_the_sdk_are_all_answered(raw: Callable[..., Raw]) -> None:
     server = raw()
     calls = [{"id": number, "method": "resources/templates/list"} for number in range(4, 1004)]
@@ -315,6 +320,7 @@ def test_hundreds_of_requests_that_wait_for_the_sdk_are_all_answered(raw: Callab
     assert sorted(found) == list(range(1, 1004))
 
 
+@pytest.mark.slow
 def test_a_flood_of_notifications_does_not_stop_the_answers(raw: Callable[..., Raw]) -> None:
     server = raw()
     noise = [{"method": "notifications/roots/list_changed"}] * 2_000
@@ -322,6 +328,7 @@ def test_a_flood_of_notifications_does_not_stop_the_answers(raw: Callable[..., R
     assert [server.receive()["id"] for _ in range(4)] == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_a_client_may_ask_very_often_before_it_reads(raw: Callable[..., Raw]) -> None:
     server = raw()
     pings = [{"id": number, "method": "ping"} for number in range(20_000)]

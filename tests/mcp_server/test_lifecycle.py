@@ -110,7 +110,11 @@ def test_a_client_that_leaves_lets_the_step_finish_and_the_run_go_on_later(
         assert outcome.outputs["stdout"] == "last words"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, None], ids=["INT", "KILL", "stdin ends"])
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL, None],
+    ids=["INT", "KILL", "stdin ends"],
+)
 def test_a_detached_run_outlives_the_server(raw: Callable[..., Raw], tmp_path: Path, number: int | None) -> None:
     document, fifo, pid = blocking(tmp_path)
     server = raw()

@@ -29,6 +29,7 @@ def memory(pid: int) -> int:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_a_client_that_does_not_read_makes_the_server_wait_not_grow(slow: Raw) -> None:
     slow.call(0, "registry_list", {})
@@ -46,6 +47,7 @@ def test_a_client_that_does_not_read_makes_the_server_wait_not_grow(slow: Raw) -
     assert grown < 100_000
 
 
+@pytest.mark.slow
 def test_short_calls_are_answered_while_many_runs_wait(start: Callable[..., Client], tmp_path: Path) -> None:
     client = start()
     fifo = tmp_path / "fifo"

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.mcp_server.raw import MODERN_META, Raw
+from tests.quick import examples
 
 METHODS = [
     "initialize",
@@ -117,7 +118,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 numbers = count()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(sent=st.lists(lines, min_size=1, max_size=4))
 def test_after_any_garbage_the_next_requests_are_answered(server: tuple[Raw, Any], sent: list[bytes]) -> None:
     raw, meta = server

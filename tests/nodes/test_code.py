@@ -14,6 +14,7 @@ from pflow.core.errors import StepTimeout
 from pflow.nodes.code.node import MAX_RESULT, MAX_STDOUT
 from pflow.process.fork_server import IS_POSSIBLE, ForkServer
 from tests.nodes.code_step import fail, run, start, use
+from tests.quick import examples
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ JSON = st.recursive(
 
 
 @given(st.lists(JSON, max_size=20))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_json_goes_in_and_out_unchanged(values: list[Any]) -> None:
     found = run("result = values", {"values": values})["result"]
     assert repr(found) == repr(values)

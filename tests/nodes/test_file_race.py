@@ -77,6 +77,7 @@ def test_nothing_is_written_behind_a_link_that_is_swapped_in(
     assert outcome.outputs
 
 
+@pytest.mark.slow
 def test_nothing_is_moved_or_deleted_behind_a_link_that_is_swapped_in(work: Path, home: Path, tmp_path: Path) -> None:
     (tmp_path / ".ssh/known").write_text(CANARY)
     (work / "d/known").write_text("ours")
@@ -89,6 +90,7 @@ def test_nothing_is_moved_or_deleted_behind_a_link_that_is_swapped_in(work: Path
     assert (tmp_path / ".ssh/known").read_text() == CANARY
 
 
+@pytest.mark.slow
 def test_nothing_is_read_behind_a_link_that_is_swapped_in(work: Path, home: Path, tmp_path: Path) -> None:
     (tmp_path / ".ssh/known").write_text(CANARY)
     (work / "d/known").write_text("ours")
@@ -100,6 +102,7 @@ def test_nothing_is_read_behind_a_link_that_is_swapped_in(work: Path, home: Path
     assert CANARY not in swapped_copy
 
 
+@pytest.mark.slow
 def test_nothing_is_read_or_written_through_a_file_that_is_swapped_for_a_link(
     work: Path, home: Path, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from pflow.nodes.data.linear_search import LinearSearch, can_be_empty
 from pflow.nodes.data.pattern_tree import Repeat, Tree, read_tree
 from pflow.nodes.data.regex import compile_pattern
 from pflow.nodes.data.search_cost import SearchCost
+from tests.quick import examples
 
 ATOMS = [
     "a",
@@ -89,7 +90,7 @@ def compare(chance: Random) -> None:
     assert found == expected, (pattern, text)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.randoms(use_true_random=False))
 def test_our_own_search_finds_what_re_finds(chance: Random) -> None:
     compare(chance)

@@ -17,6 +17,7 @@ from pflow.nodes import shell
 from pflow.nodes.shell import Shell
 from pflow.process.command import signal_name
 from pflow.workspace import Workspace
+from tests.quick import examples
 
 
 def run(command: object, **params: Any) -> dict[str, Any]:
@@ -107,7 +108,7 @@ def test_templates_reach_the_command_as_values(tmp_path: Path, monkeypatch: pyte
 
 
 @given(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"])))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_any_value_arrives_as_it_is(value: str) -> None:
     command = ShellCommand('printf %s. "$PFLOW_1"', {"PFLOW_1": value})  # line ends at the very end are cut off
     assert stdout(command) == f"{value}."

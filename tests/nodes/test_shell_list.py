@@ -16,6 +16,7 @@ from pflow.execution.outcome import Outcome
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import find_source
 from pflow.workspace import Workspace
+from tests.quick import examples
 
 HOSTILE = [
     "$(touch pwned)",
@@ -55,7 +56,7 @@ def test_a_value_stays_one_argument(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_any_text_arrives_as_it_is(tmp_path_factory: pytest.TempPathFactory, value: str) -> None:
     outcome = run(tmp_path_factory.getbasetemp() / "text home", step(["printf", "%s.", "${v}"]), v=value)
     assert outcome.outputs == {"out": f"{value}."}

@@ -17,7 +17,7 @@ from examples.tasks import raw
 from tests.docs.page import blocks_of, read_page
 from tests.real.program import Program
 
-pytestmark = pytest.mark.needs("mcp-servers")
+pytestmark = [pytest.mark.needs("mcp-servers"), pytest.mark.slow]
 
 
 class Done(NamedTuple):

@@ -56,6 +56,7 @@ def tests(recorded: Path, tmp_path: Path) -> Iterator[Path]:
     yield made
 
 
+@pytest.mark.slow
 @pytest.mark.needs("strace")
 def test_the_tasks_pass_without_servers_or_a_network_and_nothing_is_tried(tests: Path, tmp_path: Path) -> None:
     log = tmp_path / "strace.log"
@@ -104,7 +105,6 @@ def mutations(tape: Path) -> Iterator[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("task", "every"),
     [
-        ("changelog", 3),
         ("revenue", 1),
         ("triage", 25),
         pytest.param("changelog", 1, marks=pytest.mark.slow),

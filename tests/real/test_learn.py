@@ -55,7 +55,9 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@pytest.mark.parametrize(("task", "count"), [("changelog", 22), ("revenue", 5), ("triage", 102)])
+@pytest.mark.parametrize(
+    ("task", "count"), [pytest.param("changelog", 22, marks=pytest.mark.slow), ("revenue", 5), ("triage", 102)]
+)
 def test_the_raw_calls_of_a_task_become_a_workflow_that_is_proven(
     fresh: Program,
     synced: Any,

@@ -17,6 +17,7 @@ from pflow.core.file.home import Home
 from pflow.registry import observed as module
 from pflow.registry.observed import MOST_CALLS, Observed
 from pflow.registry.schema_inference import infer
+from tests.quick import examples
 
 LOG = "mcp-git-git-log"
 HASH = "sha256:" + "0" * 64
@@ -197,7 +198,7 @@ def test_an_entry_that_nobody_wrote_like_this_does_not_count(place: Home, entry:
     assert learnt(place) == (infer([1]), 1)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @given(st.recursive(st.none() | st.integers() | st.text(), lambda i: st.lists(i) | st.dictionaries(st.text(), i)))
 def test_any_json_can_stand_in_the_file(place: Home, schema: object) -> None:
     place.root.mkdir(exist_ok=True)

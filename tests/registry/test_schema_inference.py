@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pflow.core.interface import Field
 from pflow.core.schema_path import Schema, follow
 from pflow.registry.schema_inference import infer, infer_text, is_inferred, merge, trim
+from tests.quick import examples
 
 NAMES = st.sampled_from(["a", "b", "id", "name", "first-name", "0", "7", "x@y.org", "EUR", "USD", "a b", "größe", ""])
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
@@ -258,7 +259,7 @@ def test_a_part_that_was_seen_stays_known_when_a_later_one_was_too_big() -> None
     assert sorted(items["anyOf"][1]["properties"]) == ["a", "b"]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.recursive(SCALARS | st.integers(0, 9), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_what_a_file_holds_is_taken_only_in_the_form_it_was_written(value: object) -> None:
     if is_inferred(value):

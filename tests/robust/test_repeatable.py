@@ -89,6 +89,7 @@ def shown() -> dict[str, str]:
     return {step["step"]: step["status"] for step in found["steps"]}
 
 
+@pytest.mark.slow
 def test_twenty_gets_that_were_cut_off_are_made_again_without_a_question(site: Site, tmp_path: Path) -> None:
     document = f"""
 nodes:

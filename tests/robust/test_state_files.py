@@ -673,6 +673,7 @@ def test_of_eight_that_save_one_new_name_one_wins(home: Path, tmp_path: Path) ->
     assert json.loads((home / "workflows" / "same.json").read_bytes())
 
 
+@pytest.mark.slow
 def test_eight_that_meet_a_damaged_journal_set_it_aside_once(lived_in: Path) -> None:
     held = harm(lived_in / "runs.db", DAMAGE["garbage"])
     done = at_once(*[("run", "greet", "--json")] * 8)
@@ -688,6 +689,7 @@ def test_eight_that_meet_damaged_settings_set_them_aside_once(lived_in: Path) ->
     assert [aside.read_bytes() for aside in asides(lived_in / "settings.json")] == [held]
 
 
+@pytest.mark.slow
 def test_four_new_interpreters_at_once_lose_nothing(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "doc.json"
     file.write_text(document({"id": "a", "type": "echo", "params": {"x": 1}}))

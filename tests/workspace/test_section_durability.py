@@ -68,7 +68,7 @@ def finish(workspace: Workspace, effects: Path) -> Outcome:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("fails", [True, False], ids=["failed", "completed"])
+@pytest.mark.parametrize("fails", [pytest.param(True, marks=pytest.mark.slow), False], ids=["failed", "completed"])
 def test_kill_at_every_event_boundary_of_a_run_with_sections(
     place: Home, tmp_path: Path, fails: bool, after: bool
 ) -> None:

@@ -132,6 +132,7 @@ def exit_codes(children: Sequence[int]) -> list[int]:
     return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
 
+@pytest.mark.slow
 def test_fifty_processes_that_add_one_add_fifty(place: Home) -> None:
     document = {
         "name": "w",

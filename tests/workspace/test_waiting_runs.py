@@ -444,6 +444,7 @@ def test_there_is_no_question_where_none_is_asked(make: Callable[..., Workspace]
             workspace.answer(other, "aks", "go")
 
 
+@pytest.mark.slow
 def test_fifty_processes_answer_one_question_and_one_wins(make: Callable[..., Workspace], tmp_path: Path) -> None:
     with make() as workspace:
         run_id = workspace.run({"nodes": [ASK, AFTER]}).run_id

@@ -15,6 +15,7 @@ from pflow.core.document.form.canonical import canonical_text
 from pflow.core.document.form.field_order import DOCUMENT_ORDER, NODE_ORDER
 from pflow.core.document.parse import parse_text
 from pflow.core.errors import DocumentError
+from tests.quick import examples
 
 MESSY = """\
 #!/usr/bin/env pflow
@@ -227,7 +228,7 @@ def check_yaml(text: str) -> None:
 
 
 @given(yaml_texts())
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 def test_any_yaml_keeps_its_comments_and_its_meaning_and_is_formed_once(text: str) -> None:
     check_yaml(text)
 
@@ -247,7 +248,7 @@ def test_a_block_scalar_that_ends_with_the_file_and_not_with_a_line_is_left_alon
 
 
 @given(documents(), st.sampled_from([None, 1, 4]))
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), suppress_health_check=list(HealthCheck))
 def test_any_json_keeps_its_meaning_and_is_formed_once(document: dict[str, Any], indent: int | None) -> None:
     text = json.dumps(document, indent=indent)
     formed = form(text, ".json")

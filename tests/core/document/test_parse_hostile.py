@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -161,13 +162,13 @@ def test_the_limit_counts_bytes_not_characters() -> None:
 @pytest.mark.parametrize(
     "params",
     [
-        pytest.param({"x": "x" * (10 * MIB)}, id="long string"),
-        pytest.param({f"k{index}": 1 for index in range(1_000_000)}, id="many keys"),
-        pytest.param({"x": [0] * (2 * MIB)}, id="long array"),
+        pytest.param(lambda: {"x": "x" * (10 * MIB)}, id="long string"),
+        pytest.param(lambda: {f"k{index}": 1 for index in range(1_000_000)}, id="many keys"),
+        pytest.param(lambda: {"x": [0] * (2 * MIB)}, id="long array"),
     ],
 )
-def test_a_large_inline_document_is_refused(params: dict[str, Any]) -> None:
-    parsed = check(parse_value({"nodes": [{"id": "a", "params": params}]}), text=False)
+def test_a_large_inline_document_is_refused(params: Callable[[], dict[str, Any]]) -> None:
+    parsed = check(parse_value({"nodes": [{"id": "a", "params": params()}]}), text=False)
     assert [issue.code for issue in parsed.issues] == ["too-large"]
     assert parsed.document is None
 

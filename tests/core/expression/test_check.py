@@ -15,6 +15,7 @@ from pflow.core.expression.parser import parse
 from pflow.core.expression.problem import Checked
 from pflow.core.value_type import UNKNOWN, ValueType, of_kinds, of_schema
 from tests.core.expression.generated import KINDS, TYPES, Generator, values
+from tests.quick import examples
 
 ISSUE = {
     "type": "object",
@@ -177,13 +178,13 @@ def fails_by_type(random: Random, wrong: float) -> tuple[object, ...] | None:
     return None
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.randoms(use_true_random=False))
 def test_what_is_well_typed_passes_and_never_fails_by_type(random: Random) -> None:
     assert fails_by_type(random, wrong=0) is None
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.randoms(use_true_random=False))
 def test_what_passes_never_fails_by_type(random: Random) -> None:
     assert fails_by_type(random, wrong=0.1) is None

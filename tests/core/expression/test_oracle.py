@@ -19,6 +19,7 @@ from pflow.core.errors import ExpressionError
 from pflow.core.expression.evaluate import evaluate
 from pflow.core.expression.parser import parse
 from tests.core.expression.generated import KINDS, Generator, values
+from tests.quick import examples
 
 pytestmark = pytest.mark.needs("cel")
 
@@ -91,7 +92,7 @@ def is_odd(value: object) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.randoms(use_true_random=False))
 def test_a_random_expression_gives_what_cel_gives(random: Random) -> None:
     assert differs(random) is None

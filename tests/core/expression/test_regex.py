@@ -15,6 +15,7 @@ from pflow.core.expression.fault import Fault
 from pflow.core.expression.parser import parse
 from pflow.core.expression.regex import compiled
 from pflow.core.expression.value import MOST_STEPS, Steps
+from tests.quick import examples
 
 _ATOMS = ("a", "b", ".", "[ab]", "[^a]", "\\d", "\\w", "\\s", "^", "$", "\\b", "\\B", "c", "\\.", "x", "[a-c-]", "-")
 _TIMES = ("", "", "", "*", "+", "?", "{2}", "{1,2}", "{0,1}", "{2,}", "*?", "+?")
@@ -42,7 +43,7 @@ def steps_of(text: str, subject: str) -> int:
     return MOST_STEPS - steps.left
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.randoms(use_true_random=False), st.text("abcABX1_ .-\n", max_size=6))
 def test_a_pattern_finds_what_python_finds(random: Random, subject: str) -> None:
     text = pattern(random)
@@ -131,7 +132,7 @@ def test_what_was_computed_before_changes_neither_result_nor_cost() -> None:
     assert steps_of("(a|b)*c$", "abab" * 50) == first
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.text("ab()[]{}*+?|\\^$.-:=!<>PisU0,9xQEdz", max_size=30))
 def test_any_text_is_a_pattern_or_is_refused(text: str) -> None:
     try:

@@ -16,6 +16,7 @@ from pflow.core.expression.evaluate import evaluate
 from pflow.core.expression.parser import parse
 from pflow.core.expression.reference import references
 from tests.core.expression.generated import KINDS, TYPES, Generator, values
+from tests.quick import examples
 
 PIECES = [
     *("a", "li", "m", "1", "1.5", "'s'", "true", "null", "in", "has(", "size(", ".map(v, ", ".sortBy(k, ", ".matches("),
@@ -54,13 +55,13 @@ def survive(text: str) -> None:
         assert error.message and error.line >= 1 and error.column >= 1
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join) | st.text(max_size=60))
 def test_any_text_is_an_expression_or_our_error(text: str) -> None:
     survive(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.randoms(use_true_random=False), st.data())
 def test_an_expression_with_a_piece_changed_is_an_expression_or_our_error(random: Random, data: st.DataObject) -> None:
     text = Generator(random, wrong=0.2, own=True).text(random.choice(KINDS), 4)[:4000]

@@ -20,6 +20,7 @@ from pflow.core.session.find import detect, find_sessions, read_session
 from pflow.core.session.gemini import read_gemini
 from pflow.core.session.opencode import read_opencode
 from pflow.core.session.recorded import read_recorded
+from tests.quick import examples
 
 SESSIONS = Path(__file__).parent.parent.parent / "data" / "sessions"
 READERS = {
@@ -247,7 +248,7 @@ def test_sessions_of_a_directory_are_found_newest_first(tmp_path: Path) -> None:
     assert [session.host for session in find_sessions(environ, host="codex")] == ["codex"]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_reader_raises_whatever_a_file_holds(data: st.DataObject, tmp_path: Path) -> None:
     name = data.draw(st.sampled_from(sorted(READERS)))

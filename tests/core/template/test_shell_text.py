@@ -16,6 +16,7 @@ from pflow.core.errors import StepError
 from pflow.core.template.env_name import RESERVED_ENV, check_env_name
 from pflow.core.template.shell_text import ShellCommand
 from pflow.core.template.template import compile_value, split_text
+from tests.quick import examples
 
 SHELLS = ["/bin/sh"] + [path for name in ("bash", "busybox") if (path := shutil.which(name))]
 SEP = "<sep-5f1c>"
@@ -270,7 +271,7 @@ def nested(draw: Callable[..., Any], depth: int = 3) -> tuple[str, str]:
 
 
 @given(st.lists(nested(), min_size=10, max_size=20))
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 def test_quotes_and_substitutions_nest(tmp_path_factory: pytest.TempPathFactory, cases: list[tuple[str, str]]) -> None:
     folder = tmp_path_factory.mktemp("nested") / "folder"
     folder.mkdir()
@@ -533,6 +534,7 @@ def test_a_nul_in_the_command_is_a_problem() -> None:
     assert problems_of("echo \0 ${x}") == [("the command holds a NUL character", "take it out")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form", ["echo ${x}\n", "sh | ", "} | sh\n", "$(echo ${x}) ", "<<E\n${x}\nE\n", "eval ", "`a`"]
 )
@@ -569,7 +571,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_any_text_is_understood_or_refused_and_keeps_its_templates(text: str) -> None:
     command, problems = compile_value(text, "shell")
     rendered = None if problems else command.render(lambda reference: "v")

@@ -16,6 +16,7 @@ from pflow.core.interface import MISSING
 from pflow.core.template.compiled import Reference, as_text, descend
 from pflow.core.template.template import compile_value, references_of, split_text
 from pflow.workspace import Workspace
+from tests.quick import examples
 
 DATA = {
     "a": "one",
@@ -149,7 +150,7 @@ texts = st.lists(
 @given(texts)
 @example("$$${a}")
 @example("${a:-${n}}")
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_two_resolvers_agree(text: str) -> None:
     try:
         expected = resolve(text)
@@ -352,6 +353,7 @@ def test_other_kinds_of_placeholders_are_plain_text(text: str) -> None:
 
 
 # C12
+@pytest.mark.slow
 def test_a_hundred_thousand_templates_are_parsed_and_filled() -> None:
     text = "".join(f"<${{v{index}.x[{index}]}}>" for index in range(100_000))
     compiled, problems = compile_value(text)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pflow.core.errors import StepError
 from pflow.core.template.template import compile_value
+from tests.quick import examples
 
 HOSTILE = [
     "", " ", "a b", "a/b", "/a", "a/", "a//b", "//evil.com", "///", ".", "..", "../x", "a/../b", "a/./b",
@@ -58,7 +59,7 @@ def is_clean(url: str) -> bool:
 
 
 @given(values)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_a_value_in_the_path_stays_in_the_path(value: str) -> None:
     url = attempt("https://api.example.com:8443/v1/${x}/end?q=1#f", x=value)
     parts = value.replace("\\", "/").split("/")
@@ -76,7 +77,7 @@ def test_a_value_in_the_path_stays_in_the_path(value: str) -> None:
 
 
 @given(values)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_value_in_the_query_stays_one_value(value: str) -> None:
     url = render("https://h.example/p?a=1&b=${x}&c=2#f", x=value)
     assert is_clean(url)
@@ -87,7 +88,7 @@ def test_a_value_in_the_query_stays_one_value(value: str) -> None:
 
 
 @given(values)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_a_value_in_the_name_of_a_parameter_stays_a_name(value: str) -> None:
     assume(value)
     url = render("https://h.example/?${x}=1", x=value)
@@ -96,7 +97,7 @@ def test_a_value_in_the_name_of_a_parameter_stays_a_name(value: str) -> None:
 
 
 @given(values)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_a_value_in_the_fragment_stays_there(value: str) -> None:
     url = render("https://h.example/p?q=1#a-${x}", x=value)
     assert is_clean(url)
@@ -105,7 +106,7 @@ def test_a_value_in_the_fragment_stays_there(value: str) -> None:
 
 
 @given(values)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_a_value_in_the_host_is_a_host_or_refused(value: str) -> None:
     for form, before, after in [("https://${x}/p", "", ""), ("https://${x}.example.com/p", "", ".example.com")]:
         url = attempt(form, x=value)
@@ -119,7 +120,7 @@ def test_a_value_in_the_host_is_a_host_or_refused(value: str) -> None:
 
 
 @given(values)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_no_value_after_a_host_changes_it(value: str) -> None:
     for form in ("https://api.example.com${x}", "https://api.example.com${x}?q=1", "${base}${x}", "${base}${x}#f"):
         url = attempt(form, x=value, base="https://api.example.com")
@@ -128,7 +129,7 @@ def test_no_value_after_a_host_changes_it(value: str) -> None:
 
 
 @given(values, values)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_neighbouring_values_make_nothing_new(one: str, two: str) -> None:
     url = attempt("https://h.example/a/${x}${y}/b", x=one, y=two)
     if url is not None:
@@ -272,6 +273,7 @@ def test_an_address_without_templates_stays_as_it_is() -> None:
     assert render("https://h/$${a}") == "https://h/${a}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["/${x}", "${x}", "?q=${x}", "#${x}", "/a${x}.", ".${x}"])
 def test_thousands_of_templates_are_filled(form: str) -> None:
     assert render("https://h" + form * 20_000, x="1") == "https://h" + form.replace("${x}", "1") * 20_000

@@ -24,6 +24,7 @@ from pflow.testing import MemoryJournal, RecordingObserver
 from tests.engine.building import Kinds
 from tests.execution.reference.generator import Generator
 from tests.execution.reference.test_reference import RUN, Ran, compiled, kinds, plain
+from tests.quick import examples
 
 __all__ = ["kinds"]
 
@@ -147,7 +148,7 @@ def test_a_fork_that_is_cut_off_in_a_sub_workflow_ends_that_as_for_the_first_tim
         assert fork.resumed(plan, cut).outputs == ran.result.outputs == {"times": 1}
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.randoms(use_true_random=False))
 def test_a_fork_with_nothing_changed_gives_the_same(kinds: Kinds, chance: Random) -> None:
     check(chance, kinds)

@@ -30,6 +30,7 @@ from tests.engine.building import Kind, Kinds
 from tests.execution.reference.flow import Raw, Reach, derive
 from tests.execution.reference.generator import LETTERS, Generator
 from tests.execution.reference.interpreter import Ending, Interpreter, Played
+from tests.quick import examples
 
 RUN = {"id": "graph-1", "name": "graph"}
 
@@ -222,13 +223,13 @@ def check(chance: Random, kinds: Kinds) -> None:
         raise
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.randoms(use_true_random=False))
 def test_a_document_runs_as_it_is_played(kinds: Kinds, chance: Random) -> None:
     check(chance, kinds)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.randoms(use_true_random=False))
 def test_where_nobody_can_know_what_follows_checking_asks(kinds: Kinds, chance: Random) -> None:
     document = Generator(chance).draft()

@@ -83,6 +83,7 @@ def test_a_call_to_a_real_server_can_be_given_up(address: str, path: str, option
     assert talk(address + path, use, **options) == "hi"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kit")
 def test_a_session_that_a_real_server_forgot_is_noticed(address: str) -> None:
     async def use(session: Session) -> tuple[bool, object]:

@@ -59,7 +59,14 @@ def test_another_page_is_refused(speak: Speak, era: Era) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("document", [ASKING, FAILING, {**ASKING, "nodes": ASKING["nodes"][:1], "edges": []}])
+@pytest.mark.parametrize(
+    "document",
+    [
+        ASKING,
+        pytest.param(FAILING, marks=pytest.mark.slow),
+        pytest.param({**ASKING, "nodes": ASKING["nodes"][:1], "edges": []}, marks=pytest.mark.slow),
+    ],
+)
 def test_who_shows_no_pages_gets_the_same_answer_without_the_data(
     speak: Speak, era: Era, document: dict[str, Any]
 ) -> None:

@@ -195,6 +195,7 @@ def test_each_state_of_a_run_is_shown(
         assert host.calls == []
 
 
+@pytest.mark.slow
 def test_a_first_call_is_shown_before_it_has_answered(chat: Open, speaker: Speaker, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     host = chat()
@@ -240,6 +241,7 @@ def test_declining_is_an_answer(chat: Open, speaker: Speaker) -> None:
     see(host.app.locator(".row", has_text="stopped")).to_have_count(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refuses", [False, True])
 def test_a_host_that_passes_no_calls_on_is_told_in_the_chat(chat: Open, speaker: Speaker, refuses: bool) -> None:
     asked = speaker.call("workflow_execute", workflow=ASKING)
@@ -254,6 +256,7 @@ def test_a_host_that_passes_no_calls_on_is_told_in_the_chat(chat: Open, speaker:
     see(host.app.locator(".said")).to_contain_text(f"pflow answer {run_id} approve")
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_refused_says_why_and_can_be_given_again(chat: Open, speaker: Speaker) -> None:
     asked = speaker.call("workflow_execute", workflow=ASKING)
     key = view_of(asked)["questions"][0]["key"]
@@ -280,6 +283,7 @@ def test_an_unknown_run_shows_what_the_tool_says(chat: Open, speaker: Speaker) -
     see(host.app.locator("[role=alert]")).to_contain_text("20990101-000000-zzzz")
 
 
+@pytest.mark.slow
 def test_other_windows_are_not_listened_to(chat: Open, speaker: Speaker) -> None:
     host = chat()
     host.begin("light", TOOLS)

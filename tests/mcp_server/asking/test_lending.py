@@ -100,6 +100,7 @@ def test_an_agent_answers_two_prompts_with_a_restart_between(
     assert [(one["by"], one["via"]) for step in steps for one in step["waits"]] == [(profile.by, "mcp-answers")] * 2
 
 
+@pytest.mark.slow
 def test_nobody_is_shown_a_form(home: Path, start: Callable[[Profile], Host]) -> None:
     for profile in (CLAUDE, OLDER_CLAUDE):
         host = start(profile)
@@ -160,11 +161,13 @@ def test_prompts_stand_whole_in_a_result_as_long_as_they_fit(home: Path, start: 
     assert [one["prompt"] for one in data["waiting"]] == ["c" * 40_000]
 
 
+@pytest.mark.slow
 def test_a_prompt_that_is_too_long_for_an_agent_fails(home: Path, start: Callable[[Profile], Host]) -> None:
     result = start(CLAUDE).call({"workflow": document(asks("x" * 100_001))})
     assert result["structuredContent"]["error"]["type"] == "model"
 
 
+@pytest.mark.slow
 def test_a_detached_run_is_lent_as_well(home: Path, start: Callable[[Profile], Host]) -> None:
     host = start(CLAUDE)
     run_id = data_of(host.call({"workflow": TWO, "detach": True}))["run_id"]
@@ -173,6 +176,7 @@ def test_a_detached_run_is_lent_as_well(home: Path, start: Callable[[Profile], H
     assert data_of(ended)["run_id"] == run_id
 
 
+@pytest.mark.slow
 def test_a_person_can_answer_in_a_terminal_and_the_next_prompt_is_still_lent(
     home: Path, start: Callable[[Profile], Host]
 ) -> None:
@@ -191,6 +195,7 @@ def test_an_answer_can_be_one_word_of_json(home: Path, start: Callable[[Profile]
     assert "Praise Eve" in pflow(home, "runs", "show", run_id).stdout
 
 
+@pytest.mark.slow
 def test_a_run_that_failed_for_want_of_a_model_goes_on_from_an_agent(
     home: Path, start: Callable[[Profile], Host]
 ) -> None:
@@ -204,6 +209,7 @@ def test_a_run_that_failed_for_want_of_a_model_goes_on_from_an_agent(
     assert ended["outputs"] == {"said": "So."}
 
 
+@pytest.mark.slow
 def test_what_was_lent_is_not_asked_of_a_model_that_comes_later(home: Path, start: Callable[[Profile], Host]) -> None:
     run_id = data_of(start(CLAUDE).call({"workflow": TWO}))["run_id"]
     model = ScriptedModel("from the model")
@@ -222,6 +228,7 @@ def test_secrets_are_not_in_what_an_agent_is_asked(home: Path, start: Callable[[
     assert "hunter2" not in str(result) and "Use " in str(result)
 
 
+@pytest.mark.slow
 def test_a_toolset_that_cannot_answer_is_told_that_there_is_no_model(home: Path) -> None:
     with Workspace(Home(home)) as workspace:
         workspace.save(TWO, "two")

@@ -67,7 +67,11 @@ def test_a_call_that_brings_the_answer_goes_on_with_the_run(hosts: Hosts, home: 
     assert ended["structuredContent"]["data"]["outputs"]["choice"] == "post"
 
 
-@pytest.mark.parametrize(("profile", "killed"), [(OLDER_CLAUDE, False), (CODEX, True)], ids=["parted", "killed"])
+@pytest.mark.parametrize(
+    ("profile", "killed"),
+    [pytest.param(OLDER_CLAUDE, False, marks=pytest.mark.slow), (CODEX, True)],
+    ids=["parted", "killed"],
+)
 def test_a_form_that_was_open_is_shown_again_when_the_run_is_resumed(
     hosts: Hosts, home: Path, profile: Profile, killed: bool
 ) -> None:
@@ -101,7 +105,11 @@ MODERN = OPENCODE._replace(protocol="2026-07-28")
 """A host of the newer era that shows no forms."""
 
 
-@pytest.mark.parametrize("profile", [OPENCODE, GEMINI, MODERN], ids=["opencode", "gemini", "modern"])
+@pytest.mark.parametrize(
+    "profile",
+    [pytest.param(OPENCODE, marks=pytest.mark.slow), pytest.param(GEMINI, marks=pytest.mark.slow), MODERN],
+    ids=["opencode", "gemini", "modern"],
+)
 def test_what_was_answered_in_a_terminal_is_there_when_the_run_is_resumed(
     hosts: Hosts, home: Path, profile: Profile
 ) -> None:

@@ -212,6 +212,7 @@ def test_the_session_that_was_idle_for_longest_makes_room(serve: Callable[..., S
     assert [is_open(served, each) for each in (first, second, third, fourth)] == [True, False, True, True]
 
 
+@pytest.mark.slow
 def test_sessions_in_use_are_never_ended_and_one_more_is_refused(serve: Callable[..., Served]) -> None:
     served = serve(bounds={"sessions": 2})
     sessions = [open_session(served), open_session(served)]
@@ -238,6 +239,7 @@ def test_one_address_has_only_its_share(serve: Callable[..., Served]) -> None:
     assert [is_open(served, each) for each in opened] == [False, False, True, True]
 
 
+@pytest.mark.slow
 def test_many_sessions_at_once_all_open_and_stay_within_the_bound(serve: Callable[..., Served]) -> None:
     served = serve(bounds={"sessions": 3})
     with ThreadPoolExecutor(3) as pool:
@@ -255,6 +257,7 @@ def test_a_session_that_its_client_ended_is_forgotten(serve: Callable[..., Serve
     assert is_open(served, kept)
 
 
+@pytest.mark.slow
 def test_a_session_that_its_client_failed_to_end_still_counts(serve: Callable[..., Served]) -> None:
     served = serve(bounds={"sessions": 2})
     opened = [open_session(served) for _ in range(2)]
@@ -266,6 +269,7 @@ def test_a_session_that_its_client_failed_to_end_still_counts(serve: Callable[..
     assert [is_open(served, each) for each in opened] == [False, False, True, True]
 
 
+@pytest.mark.slow
 def test_of_two_session_headers_the_first_counts(serve: Callable[..., Served]) -> None:
     served = serve(bounds={"sessions": 2})
     first, second = open_session(served), open_session(served)
@@ -275,6 +279,7 @@ def test_of_two_session_headers_the_first_counts(serve: Callable[..., Served]) -
     assert [is_open(served, each) for each in (first, second, third)] == [True, False, True]
 
 
+@pytest.mark.slow
 def test_what_opens_no_session_ends_none(serve: Callable[..., Served]) -> None:
     served = serve(bounds={"sessions": 1})
     session = open_session(served)

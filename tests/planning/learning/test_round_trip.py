@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pflow.core.file.home import Home
 from pflow.workspace.workspace import Workspace
+from tests.quick import examples
 
 WORD = st.text("bcdfghjklmnpqrstvwxz", min_size=6, max_size=10)
 
@@ -42,7 +43,7 @@ def documents(draw: Any) -> dict[str, Any]:
     return {"inputs": {"out": {"type": "string"}}, "nodes": nodes, "outputs": {"size": {"source": "${keep.size}"}}}
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(documents())
 def test_what_is_learnt_from_a_run_does_what_the_run_did(document: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -53,6 +53,7 @@ def test_a_server_leaves_everything_to_the_daemon_of_its_home(scene: Scene, serv
         assert workspace.is_driven()
 
 
+@pytest.mark.slow
 def test_a_server_takes_up_a_run_of_a_schedule_by_the_rules_of_the_schedule(scene: Scene, server: Raw) -> None:
     ask = {"id": "ask", "type": "ask", "params": {"prompt": "Go on?", "choices": ["go"]}}
     tell = {"id": "tell", "type": "shell", "params": {"command": "echo $PATH ${error} >> told"}}
