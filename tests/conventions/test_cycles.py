@@ -31,7 +31,7 @@ def run_nodes(tree: ast.AST) -> Iterator[ast.AST]:
     left = [tree]
     while left:
         node = left.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             left += node.orelse
             continue
         yield node

@@ -54,7 +54,8 @@ def opens_with_a_sentence(path: str) -> bool:
 
 
 def test_a_module_is_short_enough_to_read() -> None:
-    sizes = {path: code_lines(text_of(path)) for path in module_paths()}
+    texts = {path: text_of(path) for path in module_paths()}
+    sizes = {path: code_lines(text) for path, text in texts.items() if text.count("\n") > MOST_CODE_LINES - 25}
     long = {path: size for path, size in sizes.items() if size > MOST_CODE_LINES}
     assert long == {}, f"split these: more than {MOST_CODE_LINES} lines of code"
     assert max(sizes.values()) > MOST_CODE_LINES - 25, "lower the limit: every module is well below it"

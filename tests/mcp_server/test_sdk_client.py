@@ -52,7 +52,7 @@ CORE: list[tuple[str, dict[str, Any], bool]] = [
 
 
 @pytest.mark.requirement("server5:require-6", "server5:rule-19", "server5:test-20")
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("toolset", "calls"), [("full", FULL), ("core", CORE)])
 def test_every_answer_is_what_its_tool_said_it_would_be(
     home: Path, mode: Any, toolset: str, calls: list[tuple[str, dict[str, Any], bool]]
