@@ -62,7 +62,7 @@ def environment(name: str, folder: Path, *wanted: str) -> Need:
     """Packages in an environment of their own."""
 
     def stamp() -> str:
-        return f"{place(folder)} {' '.join(wanted)}"
+        return f"{place(folder)} {sys.implementation.cache_tag} {' '.join(wanted)}"
 
     def is_there() -> bool:
         """Whether the installation ran to its end, of these versions, for this interpreter."""
