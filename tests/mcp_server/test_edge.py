@@ -23,7 +23,8 @@ EVERY = [(toolset, spec.name) for toolset, specs in TOOLSETS.items() for spec in
 def test_a_bug_in_any_tool_is_a_typed_error_and_the_server_goes_on(
     home: Path, toolset: str, tool: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    Workspace(Home(home)).set_setting("A_TOKEN", SECRET)
+    with Workspace(Home(home)) as workspace:
+        workspace.set_setting("A_TOKEN", SECRET)
 
     async def work() -> tuple[Any, Any]:
         server = PflowServer(Home(home), toolset=toolset)

@@ -89,6 +89,7 @@ class Sdk:
                     await came.wait()
         queue.put_nowait(None)
         await running
+        await self._server.engine.close()
         return answers
 
 

@@ -247,5 +247,5 @@ def test_what_cannot_have_become_of_a_step_is_refused_and_nothing_is_recorded(
 ) -> None:
     run_id = cut_off(host, tmp_path)
     assert said in answer(host, run_id, given)["message"]
-    with pytest.raises(InDoubtError):
-        Workspace(Home(host.home)).resume(run_id)
+    with Workspace(Home(host.home)) as workspace, pytest.raises(InDoubtError):
+        workspace.resume(run_id)
