@@ -61,6 +61,8 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("type: ask, params: {prompt: Go?, options: [a, b]}", "unknown-param", "`options`", "did you mean `choices`?"),
     (f"type: ask, params: {{{CHOICES}, question: Go?}}", "unknown-param", "`question`", "did you mean `prompt`?"),
     ("type: ask, params: {prompt: Go?, schema: {note: string}}", "wrong-type", "needs a schema", "{type: string}"),
+    ("type: ask, params: {prompt: Go?, schema: {ok: boolean}}", "wrong-type", "needs a schema", "{type: boolean}"),
+    ("type: ask, params: {prompt: Go?, schema: {type: boolean}}", "wrong-type", "by name", "{answer: {type: boolean}}"),
     ("type: ask, params: {prompt: Go?, schema: {n: {typ: string}}}", "unknown-field", "`typ`", "did you mean `type`?"),
     ("type: ask, params: {prompt: Go?, schema: {n: {type: text}}}", "wrong-type", "`text`", "`type: string`"),
     ("type: ask, params: {prompt: Go?, schema: {n: {type: int}}}", "wrong-type", "`int`", "`type: integer`"),

@@ -82,6 +82,10 @@ def _check_fields(fields: Mapping[str, object], path: Path, report: Report) -> N
             hint=f"write `schema: {{{', '.join(f'{name}: …' for name in inner)}}}`",
         )
         return
+    if (kind := fields.get("type")) in _TYPES:
+        hint = f"write `schema: {{answer: {{type: {kind}}}}}`, with a name of your own"
+        report("wrong-type", "`schema` of a question has fields, by name", (*path, "type"), hint=hint)
+        return
     for name, schema in fields.items():
         _check_field(str(name), schema, (*path, str(name)), report)
 
@@ -128,7 +132,8 @@ def _choice_problem(choice: object, before: list[str]) -> tuple[str, str]:
 
 def _check_field(name: str, schema: object, path: Path, report: Report) -> None:
     if not isinstance(schema, Mapping):
-        report("wrong-type", f"field `{name}` of the question needs a schema", path, hint="write {type: string}")
+        kind = schema if schema in _TYPES else "string"
+        report("wrong-type", f"field `{name}` of the question needs a schema", path, hint=f"write {{type: {kind}}}")
         return
     for key in schema:
         if key in ("properties", "additionalProperties"):
