@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 from pflow.core.file.home import Home
@@ -24,6 +25,7 @@ def tool_entry(index: int) -> dict[str, object]:
         "class_name": "MCPNode",
         "module": "pflow.nodes.mcp.node",
         "file_path": "virtual://mcp",
+        "node_hash": sha256(f"{server}.{tool}".encode()).hexdigest(),
         "mcp_config": {"server_id": server, "tool_name": tool, "transport": "stdio", "version": "1.2.0"},
         "interface": {
             "description": f"{described} Tool {tool} of {server}.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping
+from functools import lru_cache
 
 import orjson
 
@@ -54,6 +55,7 @@ TYPE_NAMES: Mapping[str, str] = {
 """The same, with what Python code calls them; anything else is `any`."""
 
 
+@lru_cache(maxsize=256)
 def canonical(text: str) -> str:
     """The document's name for a type that a registry entry spells as `str` or `dict|str`."""
     names = dict.fromkeys(TYPE_NAMES.get(part.strip(), "any") for part in text.split("|"))

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path as FilePath
 
+import orjson
+
 from pflow.core.advice import Advice
 from pflow.core.document.document import Document
 from pflow.core.document.issue import CREDENTIAL, NO_SCOPE, Issue
@@ -14,7 +16,7 @@ from pflow.core.document.position import Path
 from pflow.core.errors import DocumentError, PflowError
 from pflow.core.frozen import Frozen
 from pflow.core.setting.redactor import Redactor
-from pflow.core.setting.token_shape import has_certain_token
+from pflow.core.setting.token_shape import has_certain_token, may_hold_token
 from pflow.engine.plan import Plan
 from pflow.execution.compiler import compile_document
 from pflow.execution.wiring import Wiring
@@ -172,7 +174,7 @@ def _credentials(wiring: Wiring, parsed: Parsed, *, looks: bool = True) -> Itera
     with suppress(PflowError):  # damaged settings do not keep a document from being checked
         if wiring.find_redactor().value(document) is not document:
             redactor = wiring.redactor
-    if redactor is None and not looks:
+    if redactor is None and not (looks and _may_hold_token(document)):
         return
     for path, text in _texts(document, ()):
         known = redactor.names_in(text) if redactor is not None else ()
@@ -185,6 +187,14 @@ def _credentials(wiring: Wiring, parsed: Parsed, *, looks: bool = True) -> Itera
                 hint="declare an input with `secret: true` and write its template here",
             )
             yield issue._replace(severity="warning")
+
+
+def _may_hold_token(document: Mapping[str, object]) -> bool:
+    """Whether any text of a document begins like a credential; looking at each by itself takes longer."""
+    try:
+        return may_hold_token(orjson.dumps(document).decode())
+    except orjson.JSONEncodeError:
+        return True
 
 
 def _texts(value: object, path: Path) -> Iterator[tuple[Path, str]]:

@@ -341,7 +341,7 @@ def _change(nodes: Nodes, name: str, data: dict[str, object] | None) -> None:
 
 
 def _is_valid(content: Json) -> bool:
-    return len(_nodes_of(content)) == len(content)
+    return set(map(type, content.values())) <= {dict}
 
 
 def _nodes_of(content: Json) -> Nodes:

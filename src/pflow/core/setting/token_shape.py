@@ -12,6 +12,7 @@ _STARTS = (
     *("xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "AKIA", "ASIA", "AIza", "pypi-Ag"),
 )
 _JWT = "eyJ"
+_BEGINNINGS = (*_STARTS, _JWT)
 _TOKEN = rf"(?<![\w-])(?:{'|'.join(_STARTS)}|{_JWT}[\w-]{{8,}}\.)[\w.-]{{8,}}"
 _KEY_START = "-----BEGIN "
 _KEY = rf"{_KEY_START}[A-Z0-9 ]*PRIVATE KEY-----"
@@ -29,9 +30,14 @@ def without_tokens(text: str, instead: str) -> str:
     return re.sub(_TOKEN, lambda _: instead, text)
 
 
+def may_hold_token(text: str) -> bool:
+    """Whether anything in text, however long, begins like a token or a private key: seldom, and soon found out."""
+    return any(start in text for start in (*_BEGINNINGS, _KEY_START))
+
+
 def tokens_in(text: str) -> list[str]:
     """Everything in text, however long, that looks like a token or a private key."""
-    if not any(start in text for start in (*_STARTS, _JWT, _KEY_START)):
+    if not may_hold_token(text):
         return []
     found = [match[0] for match in re.finditer(_TOKEN, text)]
     return found + [match[0] for match in re.finditer(rf"{_KEY}(?s:.{{1,10000}}?)-----END [A-Z0-9 ]*-----", text)]
@@ -46,10 +52,11 @@ def has_certain_token(text: str) -> bool:
 
 
 def _find_token(text: str) -> str | None:
-    if not any(start in text for start in (*_STARTS, _JWT)):  # nearly always, and much cheaper than the pattern
-        return None
-    found = re.search(_TOKEN, text)
-    return None if found is None else found[0]
+    for start in _BEGINNINGS:
+        if start in text:
+            found = re.search(_TOKEN, text)
+            return None if found is None else found[0]
+    return None  # nearly always, and much cheaper than the pattern
 
 
 def _has_key(text: str) -> bool:
