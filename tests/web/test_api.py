@@ -6,6 +6,7 @@ import http.client
 import json
 import shutil
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -47,6 +48,15 @@ class News:
     def close(self) -> None:
         self._response.close()
         self._connection.close()
+
+
+def test_what_the_page_opened_is_closed_when_it_ends_at_once(home: Path) -> None:
+    before = set(threading.enumerate())
+    with serve(home) as page:
+        assert page.ask("/api/runs").status == 200
+        [reader] = [one for one in threading.enumerate() if one not in before and one.name.startswith("pflow-page")]
+    reader.join(60)
+    assert not reader.is_alive()
 
 
 def test_the_list_has_what_the_command_line_tells(page: Served) -> None:

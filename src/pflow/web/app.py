@@ -92,8 +92,10 @@ class Pages:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        yield
-        self._backend.close()
+        try:
+            yield
+        finally:  # also where the server ends at once, and does not wait for pages that are open
+            self._backend.close()
 
     def _guarded(self, handler: Handler) -> Handler:
         async def guarded(request: Request) -> Response:
