@@ -244,7 +244,14 @@ def test_a_run_of_a_schedule_survives_its_worker(far: Far) -> None:
 
 @pytest.mark.parametrize(
     "when",
-    ["0 7 * * 1-5", "*/20 8-10 * * *", "15 0 1,15 * 1", "0 12 * JUL-SEP SUN", "30 6 * * 7", "@monthly", "every 90m"],
+    [
+        "0 7 * * 1-5",
+        "every 90m",
+        *(
+            pytest.param(cron, marks=pytest.mark.slow)
+            for cron in ("*/20 8-10 * * *", "15 0 1,15 * 1", "0 12 * JUL-SEP SUN", "30 6 * * 7", "@monthly")
+        ),
+    ],
 )
 def test_temporal_is_due_when_we_say(far: Far, when: str) -> None:
     far.worker()

@@ -21,7 +21,7 @@ from pflow.workspace.workspace import Workspace
 from tests.conventions.source import ROOT
 from tests.real.program import Program
 
-pytestmark = pytest.mark.needs("mcp-servers")
+pytestmark = [pytest.mark.needs("mcp-servers"), pytest.mark.slow]
 
 CALLS = {"changelog": 22, "revenue": 5, "triage": 102}
 READ = {
