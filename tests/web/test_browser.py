@@ -353,6 +353,8 @@ def test_a_run_that_is_deleted_meanwhile_leaves_a_banner(page: Served, visit: Op
     page.do(remove)
     see(watched.page.get_by_role("alert")).to_contain_text("deleted")
     see(row(watched, "draft")).to_be_visible()
+    # What the page was about to ask for when the run went is not there, and the browser says so by itself.
+    watched.said[:] = [text for text in watched.said if "404" not in text]
 
 
 def test_a_run_is_cancelled_only_after_a_second_click(page: Served, visit: Open) -> None:
