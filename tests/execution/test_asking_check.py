@@ -63,6 +63,7 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("type: ask, params: {prompt: Go?, schema: {note: string}}", "wrong-type", "needs a schema", "{type: string}"),
     ("type: ask, params: {prompt: Go?, schema: {ok: boolean}}", "wrong-type", "needs a schema", "{type: boolean}"),
     ("type: ask, params: {prompt: Go?, schema: {type: boolean}}", "wrong-type", "by name", "{answer: {type: boolean}}"),
+    ("type: ask, params: {prompt: Go?, schema: {type: string, n: {type: array}}}", "wrong-type", "needs", "string}"),
     ("type: ask, params: {prompt: Go?, schema: {n: {typ: string}}}", "unknown-field", "`typ`", "did you mean `type`?"),
     ("type: ask, params: {prompt: Go?, schema: {n: {type: text}}}", "wrong-type", "`text`", "`type: string`"),
     ("type: ask, params: {prompt: Go?, schema: {n: {type: int}}}", "wrong-type", "`int`", "`type: integer`"),

@@ -56,7 +56,6 @@ def tests(recorded: Path, tmp_path: Path) -> Iterator[Path]:
     yield made
 
 
-@pytest.mark.slow
 @pytest.mark.needs("strace")
 def test_the_tasks_pass_without_servers_or_a_network_and_nothing_is_tried(tests: Path, tmp_path: Path) -> None:
     log = tmp_path / "strace.log"
@@ -102,25 +101,15 @@ def mutations(tape: Path) -> Iterator[tuple[str, str, str]]:
             yield call["step"], name, "\n".join([*lines[:number], json.dumps(changed), *lines[number + 1 :], ""])
 
 
-@pytest.mark.parametrize(
-    ("task", "every"),
-    [
-        ("revenue", 1),
-        ("triage", 25),
-        pytest.param("changelog", 1, marks=pytest.mark.slow),
-        pytest.param("triage", 1, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("task", ["changelog", "revenue", "triage"])
 def test_every_recorded_value_that_an_output_depends_on_fails_the_test_and_is_named(
-    tests: Path, tmp_path: Path, task: str, every: int
+    tests: Path, tmp_path: Path, task: str
 ) -> None:
     tape = tests / f"{task}.as-recorded.cassette.jsonl"
     kept = tape.read_text()
     seen: set[str] = set()
-    for number, (step, name, text) in enumerate(mutations(tape)):
+    for step, name, text in mutations(tape):
         value = f"{step.partition('[')[0]}.{name}"
-        if "[" in step and value in seen and number % every:
-            continue
         seen.add(value)
         tape.write_text(text)
         case = play(tests, tmp_path, task)

@@ -82,7 +82,7 @@ def _check_fields(fields: Mapping[str, object], path: Path, report: Report) -> N
             hint=f"write `schema: {{{', '.join(f'{name}: …' for name in inner)}}}`",
         )
         return
-    if (kind := fields.get("type")) in _TYPES:
+    if (kind := fields.get("type")) in _TYPES and not any(isinstance(field, Mapping) for field in fields.values()):
         hint = f"write `schema: {{answer: {{type: {kind}}}}}`, with a name of your own"
         report("wrong-type", "`schema` of a question has fields, by name", (*path, "type"), hint=hint)
         return
