@@ -458,6 +458,8 @@ def test_a_schedule_whose_inputs_do_not_fit_any_more_is_paused_with_the_message(
     pflow("schedule", "add", note, "0 13 * * *", "word=x")
     write("note.json", {"id": "echo", "params": {"text": "${words}"}}, inputs={"words": {"type": "integer"}})
     assert pflow("workflow", "save", "note.json", "note", "--overwrite").code == 0
+    looked = pflow("schedule", "doctor", "note").out
+    assert looked.count("missing input `words` (integer)") == 1, "what is told once is enough"
     clock("2026-11-16T13:00")
     assert pflow("schedule", "tick").code == 1
     listed = pflow("schedule", "list").out

@@ -71,7 +71,7 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("type: ask, params: {prompt: Go?, schema: {a: {type: object}}}", "nested-field", "an object", "of its own"),
     (
         "type: ask, params: {prompt: Go?, schema: {home: {properties: {zip: {type: string}}}}}",
-        *("nested-field", "`home`", "`home_…`"),
+        *("nested-field", "`home`", "`home_zip`"),
     ),
     (
         "type: ask, params: {prompt: Go?, schema: {type: object, properties: {zip: {type: string}}}}",

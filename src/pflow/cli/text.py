@@ -101,7 +101,9 @@ def show_details(error: Mapping[str, object], params: object = None) -> list[str
         hidden = name in _HIDDEN and not (name == "cause" and isinstance(value, str))
         # The small number of an exit code may stand in a message and mean something else.
         fact = f"code {value}" if name == "exit_code" else str(value)
-        told = hidden or value in (None, "", [], {}) or fact in message or given.get(name) == value
+        told = hidden or value in (None, "", {}) or fact in message or given.get(name) == value
+        if isinstance(value, list):
+            told = told or all(str(item) in message for item in value)
         if not told:
             lines += [f"  {line}" for line in show_fact(name, value)]
     return lines

@@ -12,7 +12,7 @@ import click
 from pflow.cli.command_group import with_console
 from pflow.cli.completion import complete_file, complete_server
 from pflow.cli.console import Console, shows_progress
-from pflow.cli.text import show_details, show_fact
+from pflow.cli.text import show_details
 from pflow.core.errors import UsageError
 from pflow.core.printable import columns, escape, shorten
 
@@ -238,8 +238,8 @@ def render_checks(name: str, ok: bool, checks: Iterable[Check]) -> str:
     for check in checks:
         took = f" ({check.ms} ms)" if check.ms is not None else ""
         lines.append(f"  {_MARKS[check.ok]:<7} {check.check}: {escape(check.found)}{took}")
-        for name, value in check.details.items():
-            lines += [f"          {line}" for line in show_fact(name, value)]
+        known = show_details({"message": check.found, "details": check.details})
+        lines += [f"        {line}" for line in known]
         lines += [f"          hint: {escape(hint)}" for hint in check.hints]
     return "\n".join(lines)
 

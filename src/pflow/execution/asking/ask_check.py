@@ -138,7 +138,7 @@ def _check_field(name: str, schema: object, path: Path, report: Report) -> None:
     for key in schema:
         if key in ("properties", "additionalProperties"):
             message = f"field `{name}` of the question is nested; people fill in flat fields"
-            report("nested-field", message, (*path, key), hint=f"make it fields of their own: `{name}_…`")
+            report("nested-field", message, (*path, key), hint=_flattened(name, schema.get("properties")))
             return
         if key not in _FIELD:
             hint = did_you_mean(str(key), _FIELD)
@@ -170,6 +170,12 @@ def _check_field(name: str, schema: object, path: Path, report: Report) -> None:
         report("bad-choice", f"a field cannot have the format `{schema['format']}`", (*path, "format"), known=FORMATS)
     for problem in field_problems(schema, schema["default"]) if schema.get("default") is not None else ():
         report("wrong-type", f"the default of field `{name}` {problem}", (*path, "default"))
+
+
+def _flattened(name: str, parts: object) -> str:
+    """How to ask for the parts of a nested field: each as a field of its own."""
+    fields = [f"`{name}_{part}`" for part in parts][:3] if isinstance(parts, Mapping) else []
+    return f"make it fields of their own: {', '.join(fields) or f'`{name}_…`'}"
 
 
 def _check_silence(node: CheckedNode, choices: list[str], report: Report) -> None:
