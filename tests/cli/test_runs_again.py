@@ -64,6 +64,16 @@ def test_a_run_that_lost_items_says_how_to_run_them_again(pflow: Pflow, rows: st
     )
 
 
+def test_a_run_whose_items_were_all_declined_or_done_leaves_nothing_to_run_again(pflow: Pflow, tmp_path: Path) -> None:
+    batch = {"batch": {"items": ["a", "b"]}, "approve": True}
+    document = {"nodes": [{"id": "send", "type": "echo", "params": {"text": "${item}"}, **batch}]}
+    (tmp_path / "send.json").write_text(json.dumps(document))
+    assert pflow("run", "send.json").code == 4
+    assert pflow("answer", "latest", "send[0]", "no", "--no-resume").code == 0
+    said = pflow("answer", "latest", "send[1]", "yes")
+    assert said.steady.splitlines()[-1] == "warning: 1 of 2 items of `send` was declined; `pflow trace RUN` tells why"
+
+
 def test_failed_items_run_again(pflow: Pflow, rows: str, tmp_path: Path) -> None:
     (tmp_path / "mended").touch()
     said = pflow("runs", "resume", rows, "--failed-items")

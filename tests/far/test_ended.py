@@ -75,6 +75,15 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
     "a batch": {"nodes": [echo("each", "${item}", batch={"items": [1, 2, 3]}), echo("b")]},
     "an empty batch": {"nodes": [echo("each", "${item}", batch={"items": []}), echo("b")]},
     "a batch without some items": {"nodes": [each("continue"), echo("b")]},
+    "a batch whose items succeed in the end": {
+        "nodes": [
+            shell(
+                "each",
+                "test -e ${item} || { touch ${item}; exit 1; }",
+                batch={"items": [".", "q"], "on_error": "continue"},
+            )
+        ]
+    },
     "a batch that stops": {"nodes": [each("stop"), echo("b")]},
     "a sub-workflow": {"nodes": [inner(echo("x"), echo("y")), echo("b")]},
     "a sub-workflow that fails": {"nodes": [inner(echo("x"), shell("y", "exit 2")), echo("b")]},
@@ -90,6 +99,7 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
     },
     "a question": {"nodes": [echo("a"), ask("ok"), echo("b")]},
     "a question in a sub-workflow": {"nodes": [inner(echo("x"), ask("ok")), echo("b")]},
+    "an approval of items": {"nodes": [echo("each", "${item}", batch={"items": [1, 2, 3]}, approve=True), echo("b")]},
     "an approval": {"nodes": [shell("a", "true", approve=True), echo("b")]},
 }
 
@@ -114,12 +124,14 @@ def test_an_ending_is_told_from_events_as_the_driver_tells_it(
     with Workspace(Home(home), observer=taken) as workspace:
         outcome = workspace.run(DOCUMENTS[name])
         compare(outcome, taken.events, 0)
+        before = len(taken.events)
         if outcome.status == "waiting":
-            before = len(taken.events)
-            workspace.answer(outcome.run_id, outcome.open_waits[0].place, "yes")
+            for place, choice in zip([one.place for one in outcome.open_waits], ("yes", "no", "yes"), strict=False):
+                workspace.answer(outcome.run_id, place, choice)
             compare(workspace.resume(outcome.run_id), taken.events, before)
+        elif outcome.failed_items:
+            compare(workspace.resume(outcome.run_id, failed_items=[]), taken.events, before)
         elif outcome.status == "failed" and "finally" not in name:
-            before = len(taken.events)
             compare(workspace.resume(outcome.run_id), taken.events, before)
 
 

@@ -451,7 +451,10 @@ def test_items_are_answered_one_by_one_or_all_at_once(workspace: Workspace) -> N
     assert workspace.answer(run_id, "send[1]", "no").places == ("send[1]",)
     assert workspace.answer(run_id, "send", "yes", every=True).places == ("send[0]", "send[2]")
     outcome = workspace.resume(run_id)
-    assert outcome.failed_items == (("send", 1, 3),)
+    assert (outcome.failed_items, outcome.declined_items) == ((("send", 1, 3),), {"send": 1})
+    assert outcome.losses == ["1 of 3 items of `send` was declined"]
+    entry = {"step": "send", "failed": 1, "items": 3, "declined": 1}
+    assert outcome.envelope()["data"]["failed_items"] == [entry]  # type: ignore[index]
 
 
 @pytest.mark.parametrize("ending", ["completed", "cancelled", "failed", "gone"])

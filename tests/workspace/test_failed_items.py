@@ -235,10 +235,13 @@ def test_items_that_were_declined_are_asked_about_again_only_if_they_are_named(
     run_id = workspace.run(document).run_id
     workspace.answer(run_id, "send[1]", declined=True)
     workspace.answer(run_id, "send", "yes", every=True)
-    assert workspace.resume(run_id).failed_items == (("send", 2, 3),)
+    run = workspace.resume(run_id)
+    assert run.failed_items == (("send", 2, 3),)
+    assert run.losses == ["2 of 3 items of `send` failed, 1 of them declined"]
     effects.take()
     effects.mend()
-    assert workspace.resume(run_id, failed_items=[]).failed_items == (("send", 1, 3),)
+    run = workspace.resume(run_id, failed_items=[])
+    assert run.losses == ["1 of 3 items of `send` was declined"]
     assert effects.take() == {"c": 1}, "it was approved before"
     with pytest.raises(UsageError) as caught:
         workspace.resume(run_id, failed_items=[])

@@ -61,7 +61,8 @@ def show_outcome(console: Console, outcome: Outcome) -> int:
         console.say(line)
     for loss in outcome.losses:
         console.say(f"warning: {escape(loss)}; `pflow trace {outcome.run_id}` tells why")
-    if outcome.success and outcome.failed_items:
+    declined = outcome.declined_items
+    if outcome.success and any(failed > declined.get(step, 0) for step, failed, _ in outcome.failed_items):
         console.say(f"hint: pflow runs resume {outcome.run_id} --failed-items   to run them again")
     if outcome.success:
         console.data(main_output(outcome))

@@ -166,8 +166,8 @@ class StepCompleted(Frozen):
     `source` says where the writes came from: `run`, `cache` (another run's pure step), `reuse` (this run, before its
     document was edited, or the run that it is forked from), `settled` (a person who knows that it took effect) or
     `skipped` (there are none: its condition was false). `reads` maps natural keys to hashes of what was read under
-    them. `failed_items` counts the items of a batch that failed. `state` is what it and the steps in it have set, by
-    scope.
+    them. `failed_items` counts the items of a batch that failed, `declined_items` those of them that somebody declined.
+    `state` is what it and the steps in it have set, by scope.
     """
 
     step: str
@@ -177,6 +177,7 @@ class StepCompleted(Frozen):
     source: str = "run"
     reads: Mapping[str, str] = {}
     failed_items: int = 0
+    declined_items: int = 0
     state: Mapping[str, JsonView] = {}
 
 

@@ -64,12 +64,12 @@ def recall_items(scope: Scope, event: Event) -> None:
         scope.state.begun.pop(number, None)  # the template that wants them says that they are not known
 
 
-def count_lost(run: Run, node: PlanNode, done: StepCompleted) -> StepCompleted:
+def count_lost(run: Run, node: PlanNode, done: StepCompleted, declined: int) -> StepCompleted:
     """A completed step with the number of its items that failed, which the run remembers for its result."""
     errors = done.writes.get("errors") if node.batch is not None else None
     if not isinstance(errors, list) or not errors:
         return done
-    counted = done._replace(failed_items=len(errors))
+    counted = done._replace(failed_items=len(errors), declined_items=declined)
     run.lost.append(counted)
     return counted
 
@@ -94,6 +94,7 @@ def end_batch(scope: Scope, work: Batch) -> Result:
         raise Halted
     work.check_failed()
     scope.run.values.know_parts(work.results)
+    work.launch.declined = sum(error.get("type") == DeclinedError.code for error in work.errors.values())
     return "default", work.outputs(), {}, work.all_sets()
 
 

@@ -76,12 +76,19 @@ class Outcome(RunResult):
     @property
     def losses(self) -> list[str]:
         """What batches went on without, and what failed in sections, in words."""
-        items = [f"{failed:,} of {items:,} items of `{step}` failed" for step, failed, items in self.failed_items]
+        items = [self._loss(step, failed, items) for step, failed, items in self.failed_items]
         sections = [
             f"step `{step}` of `{section}` failed: {error.get('message')}"
             for section, step, error in self.failed_in_sections
         ]
         return items + sections
+
+    def _loss(self, step: str, failed: int, items: int) -> str:
+        declined = self.declined_items.get(step, 0)
+        among = f"of {items:,} items of `{step}`"
+        if declined == failed:
+            return f"{failed:,} {among} {'was' if failed == 1 else 'were'} declined"
+        return f"{failed:,} {among} failed" + (f", {declined:,} of them declined" if declined else "")
 
     def _waiting(self) -> dict[str, object]:
         """What a result says of a run that waits."""
@@ -109,8 +116,11 @@ class Outcome(RunResult):
                 data["reused"] = list(self.reused)
                 data["reran"] = [{"step": step, "reason": reason} for step, reason in self.reran]
             if self.failed_items:
+                declined = self.declined_items
                 data["failed_items"] = [
-                    {"step": step, "failed": failed, "items": items} for step, failed, items in self.failed_items
+                    {"step": step, "failed": failed, "items": items}
+                    | ({"declined": declined[step]} if step in declined else {})
+                    for step, failed, items in self.failed_items
                 ]
             data |= self._costs()
             result = {"success": True, "data": data}

@@ -25,7 +25,7 @@ from pflow.core.event import (
 )
 from pflow.engine.history import scope_of
 from pflow.engine.model.spending import NOTHING, Spent
-from pflow.engine.result import RunResult
+from pflow.engine.result import RunResult, count_items
 
 _CANCELLED = {"type": "cancelled", "message": "the run was cancelled"}
 
@@ -48,7 +48,7 @@ class Ending:
         self._steps = 0
         self._failed: StepFailed | None = None
         self._asked: dict[tuple[str, int | None], StepAsked] = {}
-        self._lost: dict[str, tuple[str, int, int]] = {}
+        self._lost: dict[str, StepCompleted] = {}
         self._section = ""
         self._lost_in_sections: list[tuple[str, str, Mapping[str, object]]] = []
         self._spent: Spent | None = None
@@ -106,10 +106,9 @@ class Ending:
     def _note_step(self, event: StepCompleted) -> None:
         if not scope_of(event.step) and event.source != "skipped":
             self._completed[event.step] = None
-        count = event.writes.get("count")
+        self._lost.pop(event.step, None)
         if event.failed_items:
-            items = count if isinstance(count, int) else event.failed_items
-            self._lost[event.step] = event.step, event.failed_items, items
+            self._lost[event.step] = event
 
     def _note_failure(self, event: StepFailed) -> None:
         if scope_of(event.step):
@@ -139,7 +138,8 @@ class Ending:
             completed=tuple(self._completed),
             steps=self._steps,
             duration_ms=round((at - (at if self._began is None else self._began)) * 1000, 3),
-            failed_items=tuple(self._lost.values()),
+            failed_items=tuple(map(count_items, self._lost.values())),
+            declined_items={step: event.declined_items for step, event in self._lost.items() if event.declined_items},
             failed_in_sections=tuple(self._lost_in_sections),
             waiting=tuple(waiting),
             spent=self._spent,
