@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -390,6 +393,32 @@ def test_something_that_is_not_postgres_is_not_taken_for_it(postgres: Server, a_
         place = a_place._replace(journal=a_place.journal._replace(port=other.port))
         with pytest.raises(StorageError, match="cannot be reached"):
             postgres.journal(place).runs()
+
+
+@pytest.mark.parametrize("way", ["no server", "cut", "refused"])
+def test_a_session_that_is_over_leaves_no_connection_open(postgres: Server, a_place: Place, way: str) -> None:
+    assert a_place.journal is not None
+    before = open_sockets()
+    with Relay(postgres.postgres.port, answer=b"HTTP/1.1 400\r\n\r\n" if way == "no server" else b"") as relay:
+        place = a_place._replace(journal=a_place.journal._replace(port=relay.port))
+        journal = PostgresJournal(PostgresDatabase(place, "wrong" if way == "refused" else postgres.postgres.password))
+        if way == "cut":
+            journal.runs()
+            relay.cut = "request"
+        with pytest.raises(StorageError) as caught:
+            journal.runs()
+    deadline = time.monotonic() + 10
+    while open_sockets() > before and time.monotonic() < deadline:
+        time.sleep(0.02)  # the relay's threads close theirs
+    assert open_sockets() <= before, f"still open while somebody looks at: {caught.value}"
+
+
+def open_sockets() -> int:
+    found = 0
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # closed meanwhile
+            found += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+    return found
 
 
 def test_a_server_without_tls_is_refused_where_tls_is_asked_for(postgres: Server) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
 from pg8000.native import Connection, DatabaseError, Error
 
@@ -103,9 +104,30 @@ class Session:
         return context.rows or []
 
 
+class _Socket(socket.socket):
+    """Closes the file that was made of it too: until that is collected the connection would stay open."""
+
+    _file: IO[Any] | None = None
+
+    def makefile(self, *args: Any, **kwargs: Any) -> Any:
+        self._file = super().makefile(*args, **kwargs)
+        return self._file
+
+    def close(self) -> None:
+        file, self._file = self._file, None
+        super().close()
+        if file is not None:
+            with suppress(OSError, ValueError):  # of what could not be sent any more
+                file.close()
+
+
+class _TlsSocket(ssl.SSLSocket, _Socket):
+    pass
+
+
 def _connect(address: DatabaseAddress, password: str) -> Connection:
     try:
-        sock = socket.create_connection((address.host, address.port), _CONNECT_SECONDS)
+        sock = _Socket(fileno=socket.create_connection((address.host, address.port), _CONNECT_SECONDS).detach())
     except OSError as error:
         raise SessionError(_reason(error), lost=True) from error
     try:
@@ -150,6 +172,7 @@ def _tls_context(tls: Tls) -> ssl.SSLContext | bool:
         if name and not Path(name).is_file():
             raise SessionError(f"there is no file `{name}`, which its settings name", lost=True)
     context = ssl.create_default_context(cafile=tls.ca or None)
+    context.sslsocket_class = _TlsSocket
     if tls.mode == "encrypt":
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
