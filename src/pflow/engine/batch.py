@@ -64,14 +64,19 @@ def recall_items(scope: Scope, event: Event) -> None:
         scope.state.begun.pop(number, None)  # the template that wants them says that they are not known
 
 
-def count_lost(run: Run, node: PlanNode, done: StepCompleted, declined: int) -> StepCompleted:
+def count_lost(run: Run, node: PlanNode, done: StepCompleted) -> StepCompleted:
     """A completed step with the number of its items that failed, which the run remembers for its result."""
     errors = done.writes.get("errors") if node.batch is not None else None
     if not isinstance(errors, list) or not errors:
         return done
-    counted = done._replace(failed_items=len(errors), declined_items=declined)
+    counted = done._replace(failed_items=len(errors), declined_items=sum(map(_was_declined, errors)))
     run.lost.append(counted)
     return counted
+
+
+def _was_declined(lost: object) -> bool:
+    error = lost.get("error") if isinstance(lost, Mapping) else None  # who settles a batch may write anything here
+    return isinstance(error, Mapping) and error.get("type") == DeclinedError.code
 
 
 def items_apart(done: StepCompleted) -> StepCompleted:
@@ -94,7 +99,6 @@ def end_batch(scope: Scope, work: Batch) -> Result:
         raise Halted
     work.check_failed()
     scope.run.values.know_parts(work.results)
-    work.launch.declined = sum(error.get("type") == DeclinedError.code for error in work.errors.values())
     return "default", work.outputs(), {}, work.all_sets()
 
 

@@ -12,13 +12,12 @@ from pflow.engine.value import digest_all
 class Launch:
     """A step that is about to start: its name, its rendered params, and what identifies it and its inputs.
 
-    Its end `is_recorded` ahead of all others' where something else became real in the same transaction. Of its items,
-    `declined` were refused by somebody.
+    Its end `is_recorded` ahead of all others' where something else became real in the same transaction.
     """
 
     __slots__ = (
-        *("attempt", "begun", "cache_key", "declined", "definition", "inputs", "is_recorded", "items", "node"),
-        *("params", "repeatable", "step", "values", "visit"),
+        *("attempt", "begun", "cache_key", "definition", "inputs", "is_recorded", "items", "node", "params"),
+        *("repeatable", "step", "values", "visit"),
     )
 
     def __init__(self, node: PlanNode, step: str, visit: int) -> None:
@@ -34,7 +33,6 @@ class Launch:
         self.attempt = 1
         self.begun = True
         self.is_recorded = False
-        self.declined = 0
         self.repeatable = node.purity != "impure"
 
     def identify(self, definition: str) -> None:

@@ -297,7 +297,7 @@ class Scope:
 
             check_until(self.names, node, launch.visit, launch.attempt, writes)
         done = StepCompleted(step=launch.step, action=action, writes=writes, ms=since(begin), reads=reads)
-        done = count_lost(self.run, node, done, launch.declined)
+        done = count_lost(self.run, node, done)
         if sets:
             done = done._replace(state=sets)
             from pflow.engine.keeping.step import record_sets  # lazy: few workflows keep something

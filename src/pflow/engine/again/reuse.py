@@ -58,8 +58,7 @@ def _known_result(scope: Scope, launch: Launch) -> StepCompleted | StepFailed | 
         reason = _why_rerun(scope, launch, past.started, past.completed)
         if not reason:
             run.reused.append(step)
-            done = past.completed._replace(ms=0.0, source="reuse")
-            return count_lost(run, node, done, done.declined_items)
+            return count_lost(run, node, past.completed._replace(ms=0.0, source="reuse"))
     if run.edited or run.history.keeps_failures:
         from pflow.engine.again.keep import kept_failure, note_rerun  # lazy: only for runs that start over
 
