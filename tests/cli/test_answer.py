@@ -207,7 +207,7 @@ def test_items_are_answered_by_number_or_all_at_once(pflow: Pflow, three: str) -
     )
     said = pflow("answer", three, "send", "--all", "yes")
     assert (said.code, said.err.splitlines()[0]) == (0, "answered `send[0]`, `send[2]`")
-    assert "1 of 3 items of `send` failed" in said.err
+    assert "1 of 3 items of `send` was declined" in said.err
 
 
 def test_an_answer_without_a_resume_waits_for_whoever_drives_next(pflow: Pflow, run_id: str) -> None:
@@ -290,9 +290,9 @@ def test_a_message_needs_a_name(pflow: Pflow, run_id: str, name: str) -> None:
 def test_a_run_that_is_over_takes_nothing(pflow: Pflow, run_id: str) -> None:
     pflow("runs", "cancel", run_id)
     said = pflow("answer", run_id, "go")
-    assert (said.code, f"run `{run_id}` is cancelled; it asks nothing any more" in said.err) == (2, True)
+    assert (said.code, f"run `{run_id}` is cancelled; it no longer asks anything" in said.err) == (2, True)
     said = pflow("send", run_id, "paid")
-    assert (said.code, "takes no messages any more" in said.err) == (2, True)
+    assert (said.code, "no longer takes messages" in said.err) == (2, True)
 
 
 def test_what_waits_is_listed_with_its_command(pflow: Pflow, write: Write, run_id: str, three: str) -> None:

@@ -38,7 +38,7 @@ def test_a_model_is_replaced_only_if_told_and_then_whole(pflow: Pflow) -> None:
     pflow("llm", "add", "mine", "--provider", "ollama", "--model", "n", "--overwrite")
     listed = pflow("settings", "list").out
     assert re.findall(r"llm\.models\.mine\.\w+", listed) == ["llm.models.mine.model", "llm.models.mine.provider"]
-    assert pflow("llm", "remove", "mine").out == "mine is not configured any more\n"
+    assert pflow("llm", "remove", "mine").out == "mine is no longer configured\n"
     assert "llm.models" not in pflow("settings", "list").out
     assert pflow("llm", "remove", "mine").code == 2
 

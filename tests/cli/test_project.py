@@ -143,7 +143,7 @@ def test_a_content_that_was_agreed_to_before_is_not_asked_about_again(pflow: Pfl
 def test_an_agreement_can_be_taken_back_also_for_a_folder_that_is_gone(pflow: Pflow, project: Path) -> None:
     agree(pflow)
     said = pflow("project", "forget")
-    assert said.out == f"{project}/.pflow: not agreed to any more\n"
+    assert said.out == f"{project}/.pflow: no longer agreed to\n"
     assert pflow("run", "hello").code == 2
     agree(pflow)
     (project / ".pflow").rename(project / "away")

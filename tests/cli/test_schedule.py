@@ -291,7 +291,7 @@ def test_a_paused_schedule_starts_nothing_and_makes_up_for_nothing(
     clock("2026-11-16T15:10")
     assert items(pflow("schedule", "tick", "--json")) == []
     assert "paused" in pflow("schedule", "list").out
-    assert pflow("schedule", "resume", "note").out == "`note` goes on, next 2026-11-16 16:00 (in 50 min)\n"
+    assert pflow("schedule", "resume", "note").out == "resumed `note`, next 2026-11-16 16:00 (in 50 min)\n"
     assert items(pflow("schedule", "tick", "--json")) == []
     clock("2026-11-16T16:00")
     assert items(pflow("schedule", "tick", "--json")) == [("note", "completed")]
@@ -464,7 +464,7 @@ def test_a_schedule_whose_inputs_do_not_fit_any_more_is_paused_with_the_message(
     assert pflow("schedule", "tick").code == 1
     listed = pflow("schedule", "list").out
     assert listed.splitlines()[0] == "note  0 13 * * * UTC  note  paused  refused 0 s ago"
-    assert "  paused: the workflow takes other inputs by now: " in listed and "word" in listed
+    assert "  paused: the workflow now takes other inputs: " in listed and "word" in listed
     said = pflow("schedule", "resume", "note")
     assert said.code == 2
     assert said.err.endswith(

@@ -171,9 +171,7 @@ def test_a_line_of_crontab_stands_beside_the_others(pflow: Pflow, home: Path, st
     first, second = table.read_text().splitlines()
     assert first == "5 4 * * * backup # mine"
     assert second == f"* * * * * {Path(sys.executable).parent / 'pflow'} schedule tick >/dev/null # {LABEL}"
-    assert pflow("schedule", "uninstall", "--yes").out == (
-        "took it out of cron; nothing looks for what is due any more\n"
-    )
+    assert pflow("schedule", "uninstall", "--yes").out == ("took it out of cron; nothing looks for what is due now\n")
     assert table.read_text() == "5 4 * * * backup # mine\n"
 
 
@@ -304,6 +302,6 @@ def test_the_doctor_names_everything_that_is_missing(
         "on failure": False,
     }
     assert any("TOKEN" in hint for hint in well["inputs"]["hints"])
-    assert well["path"]["found"] == f"not there any more: {programs}"
+    assert well["path"]["found"] == f"no longer there: {programs}"
     assert pflow("schedule", "doctor").code == 1
     assert Path.cwd() == tmp_path

@@ -34,7 +34,7 @@ def test_options_have_types_and_defaults(pflow: Pflow) -> None:
     assert pflow("settings", "get", "trace.keep_days").out == "30\n"
     assert pflow("settings", "set", "trace.keep_days", "7").out == "trace.keep_days = 7\n"
     assert pflow("settings", "get", "trace.keep_days", "--json").json["data"]["value"] == 7
-    assert pflow("settings", "unset", "trace.keep_days").out == "trace.keep_days is not set any more\n"
+    assert pflow("settings", "unset", "trace.keep_days").out == "trace.keep_days is no longer set\n"
     assert pflow("settings", "get", "http.allow_private").out == "false\n"
     said = pflow("settings", "set", "trace.keep_days", "soon")
     assert said.code == 2

@@ -230,7 +230,7 @@ def test_a_lost_race_says_how_to_go_on(pflow: Pflow, tmp_path: Path) -> None:
         "error: run `RUN` has changed `n`, which `a` keeps, since this run read it\n"
         '  versions: {"read":0,"now":1}\n'
         "  completed: wait, bump, keep\n\n"
-        "hint: `pflow runs resume RUN` reads it anew, and runs again what depends on it\n"
+        "hint: `pflow runs resume RUN` reads it again, and reruns what depends on it\n"
         "hint: if the values of all runs count, declare how they `merge`\n"
         "resume: pflow runs resume RUN\n"
     )

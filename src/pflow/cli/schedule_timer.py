@@ -66,7 +66,7 @@ def uninstall(console: Console, kind: str, yes: bool) -> int:
             return 1
         remove_timer(timer)
     kinds = [timer.kind for timer in found]
-    console.reply({"removed": kinds}, f"took it out of {' and '.join(kinds)}; nothing looks for what is due any more")
+    console.reply({"removed": kinds}, f"took it out of {' and '.join(kinds)}; nothing looks for what is due now")
     return 0
 
 

@@ -208,7 +208,7 @@ class Names:
             if reference.path[:1] == (DONE,) and self._plan.by_id[root].batch is not None and "results" in outputs:
                 done = self._done(self._plan.by_id[root].number, outputs["results"], reference.text)
                 if done is None:
-                    return self._missing(reference, f"the items of `{root}` are not known any more")
+                    return self._missing(reference, f"the items of `{root}` are no longer known")
                 value = {DONE: done}
         elif root == STATE and self._kept is not None:
             value = self._kept

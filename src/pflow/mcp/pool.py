@@ -291,7 +291,7 @@ class _Tool:
         if has_same_schema(self.definition, live):
             advice.append(
                 Advice(
-                    "if it differs again after that, the server words it anew at every start; "
+                    "if it differs again after that, the server words it differently at every start; "
                     "`{compare_schema}` counts only names, types and values of parameters as a change",
                     server=self.server,
                 )

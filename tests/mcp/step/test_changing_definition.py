@@ -1,4 +1,4 @@
-"""Servers whose tools are worded anew at every start: the same seed for Python's, and a choice of what counts."""
+"""Servers that word their tools differently at every start: the same seed for Python's, and a choice of what counts."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_another_wording_is_refused_and_the_hint_names_the_choice(pflow: Pflow, 
     said = call(pflow)
     assert said.code == 3
     assert "description is now `second`, was `first`" in said.err
-    assert "the server words it anew at every start" in said.err
+    assert "the server words it differently at every start" in said.err
     assert "`pflow mcp sync hub --compare schema`" in said.err
 
 

@@ -212,7 +212,7 @@ def test_a_tool_that_is_not_the_synced_one_is_refused_with_the_difference(
         "  completed: nothing yet\n"
         "\n"
         "hint: `pflow mcp sync a` shows the difference and takes it over\n"
-        "hint: if it differs again after that, the server words it anew at every start; "
+        "hint: if it differs again after that, the server words it differently at every start; "
         "`pflow mcp sync a --compare schema` counts only names, types and values of parameters as a change\n"
         "resume: pflow runs resume RUN\n"
     )

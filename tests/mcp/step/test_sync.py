@@ -99,7 +99,7 @@ def test_a_second_sync_shows_what_changed_and_which_workflows_that_touches(
         "      parameter `text` (string) is new, and required\n"
         "  - mcp-a-old\n"
         "  ! workflow `gone`, node `o`: the tool `old` is gone\n"
-        "  ! workflow `mail`, node `s`: gives `body`, which the tool `send` does not take any more\n"
+        "  ! workflow `mail`, node `s`: gives `body`, which the tool `send` no longer takes\n"
         "  ! workflow `mail`, node `s`: does not give `text`, which the tool `send` needs now\n"
         "  note: tools of server `a` changed since the last sync; the entries are replaced: `mcp-a-send`\n"
     )

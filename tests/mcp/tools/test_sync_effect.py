@@ -58,7 +58,7 @@ GOOD = {"path": ".", "repo": "r"}
 @pytest.mark.parametrize("node", [BY_TYPE, BY_NAME, {"id": "mcp-git-git-log"}])
 def test_a_lost_and_a_new_parameter_break_whoever_gives_the_old_ones(plan: SyncPlan, node: dict[str, Any]) -> None:
     assert problems(plan, {**node, "params": {"count": 3}}) == [
-        f"{node['id']}: gives `count`, which the tool `git_log` does not take any more",
+        f"{node['id']}: gives `count`, which the tool `git_log` no longer takes",
         f"{node['id']}: does not give `repo`, which the tool `git_log` needs now",
     ]
 
@@ -129,7 +129,7 @@ def test_a_node_type_that_calls_another_tool_now_breaks_those_who_name_the_old_t
 def test_nodes_of_a_workflow_inside_a_workflow_are_named_with_their_way(plan: SyncPlan) -> None:
     inner = {"nodes": [{**BY_TYPE, "params": {"repo": "r", "count": 1}}]}
     outer = {"id": "sub", "type": "workflow", "params": {"workflow": inner}}
-    assert problems(plan, outer) == ["sub/log: gives `count`, which the tool `git_log` does not take any more"]
+    assert problems(plan, outer) == ["sub/log: gives `count`, which the tool `git_log` no longer takes"]
 
 
 def test_tools_of_another_server_are_not_touched(plan: SyncPlan) -> None:

@@ -63,7 +63,7 @@ def agree(console: Console, path: str | None, yes: bool) -> None:
 def forget(console: Console, path: str | None) -> None:
     """Take back what was agreed to about the project at PATH."""
     gone = console.workspace().projects.forget(Path(path) if path else None)
-    said = [f"{escape(str(folder))}: not agreed to any more" for folder in gone]
+    said = [f"{escape(str(folder))}: no longer agreed to" for folder in gone]
     console.reply({"forgotten": [str(folder) for folder in gone]}, "\n".join(said) or "nothing was agreed to")
 
 

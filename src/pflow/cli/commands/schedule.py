@@ -155,7 +155,7 @@ def pause(console: Console, name: str) -> None:
 def resume(console: Console, name: str) -> None:
     """Let the schedule NAME go on with its next time; what was due meanwhile is not made up for."""
     view = _kept(console).resume(name)
-    console.reply(view.as_dict(), f"`{escape(name)}` goes on, next {show_next(view)}")
+    console.reply(view.as_dict(), f"resumed `{escape(name)}`, next {show_next(view)}")
 
 
 @schedule.command()

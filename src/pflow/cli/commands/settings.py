@@ -64,7 +64,7 @@ def list_settings(console: Console) -> None:
 def unset_setting(console: Console, key: str) -> None:
     """Forget KEY; an option has its default again."""
     console.workspace().unset_setting(key)
-    console.reply({"key": key, "set": False}, f"{escape(key)} is not set any more")
+    console.reply({"key": key, "set": False}, f"{escape(key)} is no longer set")
 
 
 def _from(entry: Setting) -> str:

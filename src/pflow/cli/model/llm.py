@@ -58,7 +58,7 @@ def add_model(
 def remove_model(console: Console, name: str) -> None:
     """Forget the configured model NAME. Its key stays."""
     console.workspace().models.remove(name)
-    console.reply({"name": name, "removed": True}, f"{escape(name)} is not configured any more")
+    console.reply({"name": name, "removed": True}, f"{escape(name)} is no longer configured")
 
 
 @llm.command("list")

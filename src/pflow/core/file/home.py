@@ -103,7 +103,7 @@ def absolute(path: str | Path) -> Path:
         return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute() keeps `..`
     except FileNotFoundError:
         raise StorageError(
-            "the current directory does not exist any more",
+            "the current directory no longer exists",
             suggestions=["change to a directory that exists, or give an absolute path"],
         ) from None
 

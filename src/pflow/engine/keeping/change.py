@@ -124,7 +124,7 @@ def _decide(run: Run, name: Name, key: StateKey, value: object) -> Decide:
             raise conflict
         kept = read_value(newest) if newest is not None and newest.data is not None else key.default
         if key.merge and kept is not None and not fits(kept, key.type):
-            raise RunError(f"what `{name[0]}` keeps as `{name[1]}` is {describe(kept)} by now, and cannot be merged")
+            raise RunError(f"what `{name[0]}` keeps as `{name[1]}` is now {describe(kept)}, and cannot be merged")
         return encode(name[1], join(key, kept, value), run.shared.redactor)
 
     return decide
@@ -144,7 +144,7 @@ def _conflict(run: Run, name: Name, newest: StateVersion | None) -> StateConflic
         f"{by} has changed `{key}`, which `{scope}` keeps, since this run read it",
         details={"workflow": scope, "key": key, "versions": {"read": read, "now": now}},
         suggestions=[
-            Advice("`{resume}` reads it anew, and runs again what depends on it", run=run.run_id),
+            Advice("`{resume}` reads it again, and reruns what depends on it", run=run.run_id),
             "if the values of all runs count, declare how they `merge`",
         ],
     )

@@ -113,7 +113,7 @@ def _check_type(scope: str, name: str, key: StateKey, value: object) -> None:
     raise InputError(
         f"`{scope}` has kept {describe(value)} as `{name}`, and its document declares {with_article(key.type)}",
         suggestions=[
-            Advice("set it anew with `{set_state}`", workflow=scope, key=name),
+            Advice("set it again with `{set_state}`", workflow=scope, key=name),
             Advice("or go back to the default with `{unset_state}`", workflow=scope, key=name),
         ],
     )

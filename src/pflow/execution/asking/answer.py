@@ -254,7 +254,7 @@ class Inbox:
         value = fitting(value, what="message")
         mail = message_mail(name, value, by=by, via=via, at=now(), seal=self._seal)
         if not self._deliver(run_id, mail):
-            raise UsageError(f"run `{run_id}` is {info.status}; it takes no messages any more")
+            raise UsageError(f"run `{run_id}` is {info.status}; it no longer takes messages")
         return Answered(run_id=run_id, places=(), alive=info.alive, status=info.status)
 
     def check_left(self, answered: Answered) -> None:
@@ -319,7 +319,7 @@ class Inbox:
             if about is not None and (mail.key == place or wanted in (None, (about.step, about.item))):
                 return already_answered(show_place(about.step, about.item), mail)
         if info.status in ("completed", "cancelled"):
-            return UsageError(f"run `{run_id}` is {info.status}; it asks nothing any more")
+            return UsageError(f"run `{run_id}` is {info.status}; it no longer asks anything")
         if place is None or not names:
             return NotFoundError(
                 f"run `{run_id}` asks nothing", suggestions=[Advice("`{show_run}` shows it", run=run_id)]
@@ -353,7 +353,7 @@ class Inbox:
         if lost and not done:
             first = next((one for one in self._wiring.journal.mail(run_id) if one.key == lost[0].key), None)
             if first is None:
-                raise UsageError(f"run `{run_id}` is over; it asks nothing any more")
+                raise UsageError(f"run `{run_id}` is over; it no longer asks anything")
             raise already_answered(show_place(lost[0].step, lost[0].item), first)
         return tuple(done)
 

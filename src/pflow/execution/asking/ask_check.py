@@ -154,7 +154,7 @@ def _check_field(name: str, schema: object, path: Path, report: Report) -> None:
         message = f"field `{name}` of the question cannot be of type `{kind}`"
         report("wrong-type", message, (*path, "type"), known=_TYPES, hint=hint)
     elif kind == "array" and not options_of(schema):
-        hint = "write `items: {enum: […]}`, of which several can be chosen"
+        hint = "write `items: {enum: […]}`, from which people can choose several"
         report(
             "nested-field",
             f"field `{name}` of the question is a list, and does not say of which values",
@@ -197,7 +197,7 @@ def _check_silence(node: CheckedNode, choices: list[str], report: Report) -> Non
     if default and goes_on:
         report(
             "timeout-twice",
-            f"`{node.spec.id}` has a `default` and an edge for `timeout`, of which only one can count",
+            f"`{node.spec.id}` has a `default` and an edge for `timeout`, and only one of them can count",
             (*path, "default"),
             hint="remove one of them",
         )

@@ -77,7 +77,7 @@ def _broken(change: ToolChange, node: Data, name: str, document: Data, reference
     mapped = object_in(object_in(object_in(document, "mappings"), name), "input_mappings")
     given = {*object_in(node, "params"), *mapped}
     for param in sorted(change.lost_params & given):
-        yield f"gives `{shorten(param)}`, which the tool `{tool}` does not take any more"
+        yield f"gives `{shorten(param)}`, which the tool `{tool}` no longer takes"
     for param in change.new_required:
         if param not in given:
             yield f"does not give `{shorten(param)}`, which the tool `{tool}` needs now"

@@ -219,7 +219,7 @@ def _reworded(
         return []
     return [
         f"{count:,} of them changed in wording only, in the same version of the server; if that happens at every sync, "
-        "the server words them anew at every start, and "
+        "the server words them differently at every start, and "
         + Advice("`{compare_schema}` counts only names, types and values of parameters", server=server.name)
     ]
 

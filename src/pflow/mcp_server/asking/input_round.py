@@ -85,7 +85,7 @@ def take_round(workspace: Workspace, state: str, responses: Mapping[str, object]
             raise
         raise _used(error.message) from error
     except PflowError as error:
-        raise _used(f"run `{run_id}` does not ask this any more") from error
+        raise _used(f"run `{run_id}` no longer asks this") from error
     persons = asks_persons(workspace)
     open_to = {key for key, one in waits.items() if caller.can_ask(one, persons=persons)}
     answers = [Answer(place=key, reply=form.reply(waits[key])) for key, form in wanted.items() if key in open_to]
@@ -105,7 +105,7 @@ def _request(waiting: Waiting, caller: Caller) -> ElicitRequest:
 
 
 def _used(reason: str) -> MCPError:
-    message = f"this requestState cannot be used any more: {reason}"
+    message = f"this requestState can no longer be used: {reason}"
     return MCPError(code=INVALID_PARAMS, message=message, data={"reason": "invalid_request_state"})
 
 

@@ -83,7 +83,7 @@ TOOLS = (
         name="workflow_discover",
         description=(
             "Find saved workflows for a task. Always run first: one that matches with a score of 0.8 or more is likely "
-            "what to execute instead of building anew."
+            "what to execute instead of building one."
         ),
         input_schema=takes({"query": text("Task")}, "query"),
         output_schema=gives(_MATCHES),

@@ -303,7 +303,7 @@ def _append(path: str, directory: Directory, name: str, data: bytes) -> None:
             # Its other names may lie where the policy would refuse.
             raise StepError(
                 f"cannot append to `{path}`: it is the same file as another one (a hard link)",
-                suggestions=["read the file and write it anew"],
+                suggestions=["read the file and write it again"],
             )
         file.write(data)
         _sync(file)

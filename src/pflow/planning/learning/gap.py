@@ -50,7 +50,7 @@ class Gap:
         return LearnedStep(id=self.name, type=self._kind, text=self._text, shows=tuple(one.id for one in produced))
 
     def question(self) -> Question:
-        who = "a model writes it anew each time" if self._kind == "llm" else "a person is asked for it each time"
+        who = "a model writes it again each time" if self._kind == "llm" else "a person is asked for it each time"
         return Question(
             text=f"call {self._act.number}: the agent wrote `{self._what}` itself; "
             f"step `{self.name}` asks for it: {who}",

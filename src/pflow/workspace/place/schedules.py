@@ -190,7 +190,7 @@ class PlaceSchedules:
 
     def _check_held(self, name: str, held: bool) -> None:
         if not held:
-            raise NotFoundError(f"schedule `{name}` is not there any more: {_LOST}")
+            raise NotFoundError(f"schedule `{name}` is no longer there: {_LOST}")
 
     def _view(self, schedule: Schedule) -> ScheduleView:
         standing = self._calendar.look(schedule.name)

@@ -55,13 +55,13 @@ def _checks(view: ScheduleView, there: There) -> Iterator[Check]:
     times = view.problem or f"{schedule.when} in {schedule.zone}; next {view.moment(view.next_at) or 'never'}"
     yield _check("times", not view.problem, times)
     if not Path(schedule.cwd).is_dir():
-        yield _check("directory", False, f"`{schedule.cwd}` does not exist", ["make it, or add the schedule anew"])
+        yield _check("directory", False, f"`{schedule.cwd}` does not exist", ["create it, or add the schedule again"])
         return
     yield _check("directory", True, schedule.cwd)
     gone = [folder for folder in schedule.path.split(":") if folder and not Path(folder).is_dir()]
     if gone:
-        moved = "programs are looked for where `PATH` said when the schedule was added; add it anew if they moved"
-        yield _check("path", None, f"not there any more: {', '.join(gone)}", [moved])
+        moved = "programs are looked for where `PATH` said when the schedule was added; add it again if they moved"
+        yield _check("path", None, f"no longer there: {', '.join(gone)}", [moved])
     try:
         with there(schedule) as workspace:
             yield from _run_checks(workspace, schedule)

@@ -78,7 +78,7 @@ class Firing:
             problem = await self._on_failure(tick.run_id if goes_on else "", error.as_dict())
             self._settle(tick, "failed" if goes_on else "refused", error.message, problem)
             if isinstance(error, _FOR_GOOD) and not tick.asked:
-                changed = "the workflow takes other inputs by now: " if isinstance(error, InputError) else ""
+                changed = "the workflow now takes other inputs: " if isinstance(error, InputError) else ""
                 self._pause(f"{changed}{error.message}")
             raise
         finally:
@@ -131,7 +131,7 @@ class Firing:
             raise NotFoundError(f"no due time of schedule `{self._schedule.name}` has the run `{run_id}`")
         mine = tick._replace(outcome="claimed", at=now())
         if tick.outcome not in ("claimed", "waiting") or not self._schedules.put(mine, tick):
-            raise ConflictError(f"run `{run_id}` is not to be started any more: its due time is {tick.outcome}")
+            raise ConflictError(f"run `{run_id}` is no longer to be started: its due time is {tick.outcome}")
         return mine
 
     def _ask(self) -> Tick:

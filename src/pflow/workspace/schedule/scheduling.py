@@ -280,7 +280,7 @@ class Scheduling:
 
 @contextmanager
 def _advising(name: str) -> Iterator[None]:
-    """Say of inputs that the workflow does not take any more how a schedule gets others."""
+    """Say of inputs that the workflow no longer takes how a schedule gets others."""
     try:
         yield
     except InputError as error:
