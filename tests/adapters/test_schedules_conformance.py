@@ -23,9 +23,21 @@ from pflow.testing import MemorySchedules, ScheduleStore
 Open = Callable[[], Schedules]
 
 
+journals: list[SqliteJournal] = []
+"""What a test has opened."""
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while journals:
+        journals.pop().close()
+
+
 def sqlite_schedules(folder: Path) -> SqliteSchedules:
     """Schedules of a home, as one more process would open them."""
-    return SqliteSchedules(SqliteJournal(folder / "runs.db").database)
+    journals.append(SqliteJournal(folder / "runs.db"))
+    return SqliteSchedules(journals[-1].database)
 
 
 @pytest.fixture(params=["memory", "sqlite"])

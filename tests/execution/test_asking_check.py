@@ -48,7 +48,7 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("type: ask, params: {prompt: Go?, schema: {n: {}}, default: x}", "bad-choice", "`x`", "a default needs `choices`"),
     (
         f"type: ask, params: {{{CHOICES}, timeout: 3d, default: stop}}, on: {{timeout: end}}",
-        *("timeout-twice", "only one can count", "remove one of them"),
+        *("timeout-twice", "only one of them can count", "remove one of them"),
     ),
     (f"type: ask, params: {{{CHOICES}}}, on: {{timeout: end}}", "missing-param", "for ever", "timeout: 3d"),
     (f"type: ask, params: {{{CHOICES}}}, timeout: 3d", "unexpected-field", "stands in its", "params: {timeout: 3d}"),
