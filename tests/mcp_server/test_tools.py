@@ -46,7 +46,7 @@ CORE = {
 MOST_BYTES = 12_000
 
 # Hosts ask people about these definitions. Whoever changes one has read all of them again.
-DIGESTS = {"full": "40fbf55e6486ce61", "core": "d734dabf89c2c0fb"}
+DIGESTS = {"full": "0574028d83ff7f0e", "core": "d734dabf89c2c0fb"}
 
 
 @pytest.fixture(scope="module")
