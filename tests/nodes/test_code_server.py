@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import py_compile
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
 import pytest
 
 from pflow.core.errors import StepTimeout
 from pflow.core.file.home import Home
-from pflow.nodes.code.node import worker_command
+from pflow.nodes.code.node import compiled, worker_command
 from pflow.process.command import child_environment
 from pflow.process.fork_server import IS_POSSIBLE, ForkServer
 from pflow.process.guardian import GUARDIAN
@@ -271,3 +273,21 @@ def within() -> Callable[[Callable[[], bool]], None]:
             await asyncio.sleep(0.01)
 
     return lambda holds: asyncio.run(asyncio.wait_for(until(holds), 60))
+
+
+@pytest.mark.parametrize("by", [PycInvalidationMode.TIMESTAMP, PycInvalidationMode.CHECKED_HASH])
+def test_a_compiled_worker_of_an_older_version_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: PycInvalidationMode
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    program = tmp_path / "program.py"
+    program.write_text("print('old')")
+    assert compiled(program) == program, "nothing is kept where Python may not write"
+    kept = Path(py_compile.compile(str(program), invalidation_mode=by) or "")
+    assert compiled(program) == kept
+    program.write_text("print('newer')")
+    assert compiled(program) == program
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    assert compiled(program) == kept
+    said = subprocess.run([sys.executable, str(kept)], capture_output=True, check=True, text=True)
+    assert said.stdout == "newer\n"

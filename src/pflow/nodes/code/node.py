@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import keyword
+import struct
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -143,16 +144,32 @@ def worker_command() -> list[str]:
 
 @cache
 def _worker() -> str:
-    """The worker's file, compiled where Python can keep the result, which saves every step 4 ms."""
-    from importlib.machinery import SourceFileLoader  # lazy: for code steps only, as the next one
-    from importlib.util import cache_from_source
-
+    """The worker's file."""
     source = Path(__file__).with_name("worker.py")
     if not source.is_file():
         raise StepError("pflow's own file `nodes/code/worker.py` is missing", suggestions=["install pflow again"])
-    SourceFileLoader("pflow.nodes.code.worker", str(source)).get_code("pflow.nodes.code.worker")
-    compiled = cache_from_source(str(source))
-    return compiled if Path(compiled).is_file() else str(source)
+    return str(compiled(source))
+
+
+def compiled(source: Path) -> Path:
+    """A program's file, compiled where Python keeps the result, which saves every start 4 ms; else itself.
+
+    Where Python may not write what it compiles, it leaves what is there of an older version.
+    """
+    from importlib.machinery import SourceFileLoader  # lazy: for code steps only, as the next ones
+    from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
+
+    SourceFileLoader(source.stem, str(source)).get_code(source.stem)
+    kept = Path(cache_from_source(str(source)))
+    stat = source.stat()
+    written = struct.pack("<2I", int(stat.st_mtime) & 0xFFFFFFFF, stat.st_size & 0xFFFFFFFF)
+    try:
+        head = kept.read_bytes()[:16]
+    except OSError:
+        return source
+    is_by_hash = head[4:8] != bytes(4)
+    is_current = head[:4] == MAGIC_NUMBER and head[8:] == (source_hash(source.read_bytes()) if is_by_hash else written)
+    return kept if is_current else source
 
 
 def _answer(data: bytes | str) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ has imported what code often needs before its request comes; with `serve`, it fo
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -87,6 +88,7 @@ def main() -> None:
         site.main()
     if "before" in request:
         exec(compile(request["before"], "<before>", "exec"), {"GIVEN": request["given"]})
+    gc.set_threshold(10_000, 20, 100)  # reading a table makes many objects; looking for cycles takes a 16th of it
     known = frozenset(sys.modules)
     soft_memory = limit(request)
     answer.tell_when_stopped()
