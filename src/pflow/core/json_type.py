@@ -55,6 +55,13 @@ TYPE_NAMES: Mapping[str, str] = {
 """The same, with what Python code calls them; anything else is `any`."""
 
 
+_LARGE = 1 << 18
+"""Bytes of JSON whose objects take milliseconds to go through."""
+
+_FEW = 1000
+"""Objects that Python itself may have frozen when it started."""
+
+
 @lru_cache(maxsize=256)
 def canonical(text: str) -> str:
     """The document's name for a type that a registry entry spells as `str` or `dict|str`."""
@@ -65,13 +72,17 @@ def canonical(text: str) -> str:
 def load_json(data: bytes) -> object:
     """The value that JSON text holds. Raises `ValueError` if it is not JSON.
 
-    Nobody looks for garbage meanwhile, which finds none and takes up to nine tenths of the time for a large value.
+    Nobody looks for garbage meanwhile, which finds none and takes up to nine tenths of the time for a large value; nor
+    does the next look go through that value, unless the program has frozen objects of its own, which stay frozen.
     Threads may overlap: the first to end lets collecting go on for all of them, and nothing but time is lost.
     """
     was_on = gc.isenabled()
     gc.disable()
     try:
         value: object = orjson.loads(data)
+        if len(data) > _LARGE and was_on and gc.get_freeze_count() < _FEW:
+            gc.freeze()  # with the next line: all there is counts as old, without a look at it
+            gc.unfreeze()
     finally:
         if was_on:
             gc.enable()
