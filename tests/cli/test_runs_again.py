@@ -72,6 +72,9 @@ def test_a_run_whose_items_were_all_declined_or_done_leaves_nothing_to_run_again
     assert pflow("answer", "latest", "send[0]", "no", "--no-resume").code == 0
     said = pflow("answer", "latest", "send[1]", "yes")
     assert said.steady.splitlines()[-1] == "warning: 1 of 2 items of `send` was declined; `pflow trace RUN` tells why"
+    assert "1 of 2 items was declined; 1 of 2 items done" in pflow("runs", "show", "latest").out
+    [step] = json.loads(pflow("trace", "latest").out)["steps"]
+    assert (step["items_failed"], step["items_declined"]) == (1, 1)
 
 
 def test_failed_items_run_again(pflow: Pflow, rows: str, tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ def test_items_of_a_batch_are_read_by_their_number(client: Client, run: dict[str
     for reference in (run_id, "items", "latest", "items~0"):
         item = client.call("trace_read", trace_file=reference, step="each[2]").data
         assert (item["step"], item["status"], item["outputs"]["result"]) == ("each[2]", "completed", 2.0)
+    assert ", 1 of 3 items failed" in client.call("trace_read", trace_file=run_id).text
     failed = client.call("trace_read", trace_file=run_id, step="each[1]").data
     assert (failed["status"], "division by zero" in failed["error"]["message"]) == ("failed", True)
     results = client.call("trace_read", trace_file=run_id, step="each", field="outputs.results").data["value"]

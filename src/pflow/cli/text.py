@@ -103,7 +103,7 @@ def show_details(error: Mapping[str, object], params: object = None) -> list[str
         fact = f"code {value}" if name == "exit_code" else str(value)
         told = hidden or value in (None, "", {}) or fact in message or given.get(name) == value
         if isinstance(value, list):
-            told = told or all(str(item) in message for item in value)
+            told = told or all(isinstance(item, str) and item in message for item in value)
         if not told:
             lines += [f"  {line}" for line in show_fact(name, value)]
     return lines

@@ -97,3 +97,11 @@ def _show(value: object) -> str:
         return shorten(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
     except orjson.JSONEncodeError:
         return shorten(str(value))
+
+
+def render_loss(failed: int, declined: int, items: object, step: str = "") -> str:
+    """What a batch went on without: `2 of 3 items failed, 1 of them declined`; with a step, ``items of `send` ``."""
+    among = f"{failed:,} of {f'{items:,}' if isinstance(items, int) else '?'} items" + (f" of `{step}`" if step else "")
+    if declined == failed:
+        return f"{among} {'was' if failed == 1 else 'were'} declined"
+    return f"{among} failed" + (f", {declined:,} of them declined" if declined else "")

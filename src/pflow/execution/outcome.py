@@ -76,7 +76,7 @@ class Outcome(RunResult):
     @property
     def losses(self) -> list[str]:
         """What batches went on without, and what failed in sections, in words."""
-        items = [self._loss(step, failed, items) for step, failed, items in self.failed_items]
+        items = [self._loss(*lost) for lost in self.failed_items]
         sections = [
             f"step `{step}` of `{section}` failed: {error.get('message')}"
             for section, step, error in self.failed_in_sections
@@ -84,11 +84,9 @@ class Outcome(RunResult):
         return items + sections
 
     def _loss(self, step: str, failed: int, items: int) -> str:
-        declined = self.declined_items.get(step, 0)
-        among = f"of {items:,} items of `{step}`"
-        if declined == failed:
-            return f"{failed:,} {among} {'was' if failed == 1 else 'were'} declined"
-        return f"{failed:,} {among} failed" + (f", {declined:,} of them declined" if declined else "")
+        from pflow.core.error_text import render_loss  # lazy: most runs lose nothing
+
+        return render_loss(failed, self.declined_items.get(step, 0), items, step)
 
     def _waiting(self) -> dict[str, object]:
         """What a result says of a run that waits."""

@@ -256,6 +256,8 @@ def _add_step(steps: Steps, event: StepStarted | StepCompleted | StepFailed | St
                 entry["state"] = event.state
             if event.failed_items:
                 entry["items_failed"] = event.failed_items
+            if event.declined_items:
+                entry["items_declined"] = event.declined_items
         case StepFailed():
             status = "retrying" if event.retry_in is not None else "failed" if event.action is None else "handled"
             entry.update(status=status, ms=event.ms, error=event.error)

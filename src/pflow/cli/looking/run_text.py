@@ -10,6 +10,7 @@ import orjson
 from pflow.cli.looking.colour import paint, paint_cell, paint_status
 from pflow.cli.looking.value_tree import render_named, render_tree
 from pflow.cli.text import ago, show_ms, show_spent
+from pflow.core.error_text import render_loss
 from pflow.core.json_type import JsonView, objects_in
 from pflow.core.printable import columns, escape, shorten
 
@@ -201,8 +202,10 @@ def _step_row(step: Mapping[str, object]) -> tuple[str, str, str, str]:
         of = f" of {all_}" if isinstance(all_, int) and all_ != done else ""
         items = f"{done}{of} item{'s' * (done != 1 or bool(of))} done"
         about = f"{items}; {about}" if about else items
-    if (lost := step.get("items_failed")) and step.get("status") == "completed":
-        about = f"{lost} of {step.get('items', '?')} items failed" + (f"; {about}" if about else "")
+    if isinstance(lost := step.get("items_failed"), int) and step.get("status") == "completed":
+        declined = step.get("items_declined")
+        told = render_loss(lost, declined if isinstance(declined, int) else 0, step.get("items"))
+        about = f"{told}; {about}" if about else told
     if spent := show_spent(step.get("tokens"), step.get("cost")):
         about = f"{spent}; {about}" if about else spent
     if section := step.get("section"):

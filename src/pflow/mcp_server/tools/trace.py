@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import orjson
 
+from pflow.core.error_text import render_loss
 from pflow.core.errors import NotFoundError, UsageError
 from pflow.core.json_type import Json, JsonView, objects_in
 from pflow.core.printable import escape, shorten
@@ -135,8 +136,8 @@ def _summary(trace: Mapping[str, object], waits: Sequence[Waiting], limit: int) 
 
 def _brief(entry: Mapping[str, object]) -> dict[str, object]:
     kept = (
-        *("step", "node", "status", "ms", "attempt", "action", "source", "items_completed", "items_failed"),
-        *("tokens", "cost"),
+        *("step", "node", "status", "ms", "attempt", "action", "source", "items", "items_completed", "items_failed"),
+        *("items_declined", "tokens", "cost"),
     )
     found = pick(entry, kept)
     if found.get("attempt") == 1:
@@ -154,7 +155,10 @@ def _brief(entry: Mapping[str, object]) -> dict[str, object]:
 def _line(entry: Mapping[str, object]) -> str:
     error = f": {entry['error']}" if "error" in entry else ""
     spent = f" in {entry['ms']:.0f} ms" if isinstance(entry.get("ms"), float | int) else ""
-    lost = f", {entry['items_failed']} items failed" if entry.get("items_failed") else ""
+    failed, declined = entry.get("items_failed"), entry.get("items_declined")
+    lost = ""
+    if isinstance(failed, int):
+        lost = f", {render_loss(failed, declined if isinstance(declined, int) else 0, entry.get('items'))}"
     return f"- {entry.get('step')}: {entry.get('status')}{spent}{lost}{error}"
 
 
