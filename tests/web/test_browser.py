@@ -408,6 +408,7 @@ def test_a_large_value_is_shown_page_by_page(page: Served, visit: Open) -> None:
     nodes = [{"id": "big", "type": "code", "params": {"code": code.replace("50_000_000", "3_000_000")}}]
     run = page.run({"name": "large", "nodes": nodes})
     watched = visit(f"/runs/{run}#big")
+    see(watched.page.locator('[data-node="big"]')).to_be_visible()  # what comes late moves what is there
     watched.page.get_by_role("button", name="show").click()
     see(watched.page.locator(".paging")).to_contain_text("20,000 of 3,000,000 characters")
     watched.page.get_by_role("button", name="more").click()
